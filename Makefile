@@ -31,7 +31,7 @@ unit: $(VENV)/.ready-dev system
 system:
 	@sh scripts/system_packages.sh
 
-bare: # demo and test in a Debian that has only make and python3-venv; as root, or BARE=demo
+bare: # demo and test in a Debian that has only make and python3-venv; as root, or BARE=demo, BARE=container
 	@sh scripts/bare.sh $(BARE)
 
 bench: $(VENV)/.ready-dev
@@ -58,7 +58,7 @@ hooks: $(VENV)/.ready-dev
 	$(BIN)/pre-commit install
 
 kernels:
-	find src -name '*.nbi' -delete -o -name '*.nbc' -delete
+	find src -name '*.nbi' -delete -o -name '*.nbc' -delete -o -name '*.code' -delete
 
 clean: kernels
 	rm -rf $(VENV) demo dist site

@@ -19,7 +19,7 @@ from pathlib import Path
 import clips
 import habitus
 from habitus.jobs.fork_server import ForkServer
-from habitus.site.pipe_messages import Judged
+from habitus.site.pipe_messages import JudgedDocument
 from habitus.site.process import PRELOAD, CameraJob, CameraProcess
 from report import Row, Target, main, progress
 
@@ -74,7 +74,7 @@ def listen(cameras: list[CameraProcess], seconds: float) -> list[int]:
     until, judged = time.monotonic() + seconds, [0] * len(cameras)
     while time.monotonic() < until:
         for n, camera in enumerate(cameras):
-            judged[n] += sum(isinstance(report, Judged) for report in camera.reports())
+            judged[n] += sum(isinstance(report, JudgedDocument) for report in camera.reports())
         time.sleep(0.2)
     return judged
 

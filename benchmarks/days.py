@@ -55,7 +55,7 @@ def judge(learnt: Sequence[Path], judged: Sequence[Path], cache: Path | None) ->
             refused = sum(str(each.clock).startswith(dates) for each in found.troubles)
             row["hours judged"] = f"{len(videos) - refused} of {len(videos)}"
             row[f"archive, {budget:g} a day"] = sum(
-                str(each.event.clock).startswith(dates) for each in found.alarms
+                str(each.clock).startswith(dates) for each in found.alarms
             )
             row[f"detect, {budget:g} a day"] = sum(
                 len(detect_events(scene.detector(alerts_per_day=budget), corpus).events)

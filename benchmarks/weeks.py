@@ -161,7 +161,7 @@ def judged(site: Path, day: int, truth: Truth) -> Count:
     alarms = detect_archive(site, alerts_per_day=ALERTS_PER_DAY, settled=0.0).alarms
     midnight = datetime.combine(FIRST, time(), UTC).timestamp() + (day - 1) * DAY
     false, met = 0, set()
-    for event in (alarm.event for alarm in alarms):
+    for event in alarms:
         if not midnight <= event.start < midnight + DAY:
             continue
         hour = int((event.start - midnight) // 3600)
@@ -198,7 +198,10 @@ def measure(seeds: list[int], folder: Path, weather: bool) -> Iterator[Cells]:
             own = [each[n] for each in counts]
             row[f"false alarms, {way}"] = round(sum(each.false for each in own) / len(seeds), 1)
             met, n_anomalies = (sum(each[k] for each in own) for k in (1, 2))
-            if not weather:
+            if weather:  # of the first day of that kind
+                first = [each[n - 7].false for each in counts] if n >= 7 else []
+                row["a week before"] = round(sum(first) / len(seeds), 1) if first else None
+            else:
                 row[f"found, {way}"] = f"{met} of {n_anomalies}"
         yield row
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Try the commands of the README in a Debian that has nothing but make and python3-venv, as a slim
 # container has: as an ordinary user and as root. Needs root, and takes debootstrap from Debian.
-# bare.sh [TARGET...]: which targets of make to try; by default demo and test.
+# bare.sh [TARGET...]: which targets of make to try; by default demo and test. The target container
+# does what deploy/Containerfile says there, as no container tool works in a container.
 set -eu
 [ "$(id -u)" = 0 ] || { echo "bare.sh makes a root folder: run it as root" >&2; exit 1; }
 command -v debootstrap >/dev/null || {
@@ -50,6 +51,15 @@ try() {
     LANG=C.UTF-8 ${CI:+CI="$CI"} $pip_variables make -C "$home/habitus" "$2"
   echo "make $2, as $1: $(($(date +%s) - start)) s" >&2
 }
+
+case " $targets " in *" container "*)
+  targets=$(echo " $targets " | sed 's/ container / /')
+  unshare --mount --pid --fork sh -euc '
+    mount -t proc proc "$1/proc"
+    mount --rbind /dev "$1/dev"
+    exec timeout --kill-after=10 1800 python3 scripts/container_steps.py deploy/Containerfile "$1"' \
+    bare "$root" ;;
+esac
 
 for who in person root; do
   for target in $targets; do

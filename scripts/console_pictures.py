@@ -62,15 +62,23 @@ def say_normal(page: Page) -> None:
     page.wait_for_timeout(SETTLED)
 
 
-def draw_mask(page: Page) -> None:
-    """Draw a shape on the picture of a camera; it is not saved."""
-    canvas = page.locator("#canvas")
-    canvas.scroll_into_view_if_needed()
+def draw_zones(page: Page) -> None:
+    """Draw two zones on the picture of a camera; they are not saved."""
     page.wait_for_timeout(SETTLED)
-    box = canvas.bounding_box()
+    box = page.locator("#canvas").bounding_box()
     assert box is not None  # noqa: S101
-    for x, y in ((0.03, 0.05), (0.34, 0.05), (0.3, 0.34), (0.03, 0.38), (0.03, 0.05)):
-        page.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
+    zones = {
+        "Side street": ((0.03, 0.05), (0.34, 0.05), (0.3, 0.34), (0.03, 0.38), (0.03, 0.05)),
+        "Crossing": ((0.4, 0.4), (0.72, 0.4), (0.78, 0.74), (0.36, 0.74), (0.4, 0.4)),
+    }
+    for name, corners in zones.items():
+        for x, y in corners:
+            page.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
+        page.keyboard.type(name)
+    page.get_by_label("What it does").first.select_option("ignore")
+    crossing = page.get_by_role("group", name="Zone Crossing")
+    crossing.get_by_label("Alerts per day").fill("1")
+    crossing.get_by_role("button", name="Hours in which it is armed").click()
     page.wait_for_timeout(500)
 
 
@@ -83,7 +91,7 @@ def shots(event: str, camera: str) -> list[Shot]:
         Shot("events", "/events"),
         Shot("events-phone", "/events", PHONE),
         Shot("event-dark", f"/events/{event}", scheme="dark", before=show_heat),
-        Shot("mask", f"/cameras/{camera}/edit", before=draw_mask),
+        Shot("zones", f"/cameras/{camera}/zones", before=draw_zones),
         Shot("review", "/review", before=say_normal),
         Shot("review-phone", "/review", PHONE),
     ]

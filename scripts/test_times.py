@@ -55,8 +55,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Add a test to its folder."""
-    if report.when == "teardown":
-        used = dict(report.user_properties)
+    used = dict(report.user_properties)
+    if report.when == "teardown" and "after" in used:  # not where the teardown failed
         _, *folders, _ = Path(report.location[0]).parts
         folder = folders[0] if folders else "beside the folders"
         TESTS[folder] += 1

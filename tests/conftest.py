@@ -91,11 +91,20 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile the kernels of a fresh checkout once, before tests read what commands say."""
-    package = Path(habitus.__file__).parent
-    if hasattr(session.config, "workerinput") or next(package.rglob("*.nbi"), None) is not None:
+    """Compile modules and kernels of a fresh checkout once, before workers start together.
+
+    Each worker would compile the libraries and rewrite the tests anew; and tests read what commands
+    say, which is more while kernels are compiled.
+    """
+    package, config = Path(habitus.__file__).parent, session.config
+    if hasattr(config, "workerinput") or config.option.collectonly:
         return
+    if next(package.rglob("*.nbi"), None) is not None:
+        return
+    if config.getoption("tx", None):
+        collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", *config.args]
+        subprocess.run(collect, check=False, capture_output=True)
     with tempfile.TemporaryDirectory() as folder:
-        video = encode(Path(folder, "a.mp4"), moving_square(75))
+        video = encode(Path(folder, "a.mp4"), moving_square(250))
         command = [sys.executable, "-m", "habitus", "learn", str(video), "-o", f"{video}.model"]
-        subprocess.run(command, check=False, capture_output=True)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

@@ -1,12 +1,15 @@
 """Files that habitus 0.4 wrote load, and judge as they did."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import habitus
+from habitus.corpus.looks import GRID
+from habitus.errors import InvalidInputError
 
 DATA = Path(__file__).parent / "data"
 EXPECTED = json.loads((DATA / "v0.4-expected.json").read_text())
@@ -36,6 +39,19 @@ def test_a_model_judges_as_it_did(corpus, measure, tmp_path):
         assert [[e.start, e.end, e.peak, e.explanation] for e in detection.events] == (
             expected["events"]
         )
+
+
+def test_its_one_picture_is_its_one_look(corpus, tmp_path):
+    """Footage of another view is refused by it; the same view in another light is a second one."""
+    scene = habitus.SceneModel.load(DATA / "v0.4.model")
+    assert len(scene.model.looks_) == 1
+    noise = np.random.default_rng(0).integers(0, 256, (1, *GRID), dtype=np.uint8)
+    with pytest.raises(InvalidInputError, match="likeness to its look"):
+        habitus.detect(replace(corpus, looks=noise), scene, output=tmp_path / "a.jsonl")
+    lamp = np.linspace(0.2, 1.0, GRID[1])
+    dim = replace(corpus, looks=(corpus.looks * lamp // 2).astype(np.uint8))
+    habitus.detect(dim, scene, output=tmp_path / "a.jsonl")
+    assert np.array_equal(scene.updated(dim).model.looks_[-1:], dim.looks)
 
 
 def test_it_is_updated_and_accepts_events(corpus):

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import habitus
+from habitus.standalone import standalone
 from reference.footage import encode, moving_square
 
 KERNEL = """
@@ -19,6 +21,20 @@ from habitus.compiled import compiled
 @compiled
 def double(x):
     return 2 * x
+"""
+STANDALONE = """
+import numpy as np
+from habitus.standalone import standalone
+
+@standalone
+def fill(x, doubled):
+    for i in range(len(x)):
+        doubled[i] = 2 * x[i]
+
+def double(x):
+    doubled = np.zeros(1)
+    fill(np.array([x], dtype=np.float64), doubled)
+    return doubled[0]
 """
 RUN = """
 import json, resource, sys
@@ -29,19 +45,17 @@ from habitus import when_compiling
 told = []
 when_compiling(lambda: told.append(True))
 from kernel import double
-results = [double(21), double(2)]
-print(json.dumps([results, told, sum(double.dispatcher.stats.cache_hits.values()),
-    double.dispatcher.stats.cache_path]))
+print(json.dumps([[double(21), double(2)], told]))
 """
-COMPILED, CACHED = [[42, 4], [True], 0], [[42, 4], [], 1]
+COMPILED, CACHED = [[42, 4], [True]], [[42, 4], []]
 LINE = "habitus: compiling kernels for this machine, once; please wait"
 
 
-@pytest.fixture
-def place(tmp_path):
+@pytest.fixture(params=[KERNEL, STANDALONE], ids=["kernel", "standalone kernel"])
+def place(request, tmp_path):
     """A folder with a kernel, of which nothing can be written but temporary files."""
     (tmp_path / "package").mkdir()
-    (tmp_path / "package" / "kernel.py").write_text(KERNEL)
+    (tmp_path / "package" / "kernel.py").write_text(request.param)
     for taken in ("package/__pycache__", "home"):
         (tmp_path / taken).write_text("a file, where a folder should be")
     (tmp_path / "temporary").mkdir()
@@ -49,9 +63,8 @@ def place(tmp_path):
 
 
 def run(place, *arguments, **further):
-    """What a process without a home makes of the kernel, and where it keeps it."""
-    *what, cache = printed(place, RUN, *arguments, **further)
-    return what, cache
+    """What a process without a home makes of the kernel."""
+    return printed(place, RUN, *arguments, **further)
 
 
 def printed(place, code, *arguments, **further):
@@ -70,17 +83,18 @@ def printed(place, code, *arguments, **further):
     return json.loads(found.stdout)
 
 
-def files(cache):
-    return sorted(Path(cache).iterdir())
+def kept(folder):
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def test_without_a_writable_cache_a_private_folder_is_used(place):
-    what, cache = run(place)
-    assert what == COMPILED
+    assert run(place) == COMPILED
     (folder,) = (place / "temporary").iterdir()
-    assert Path(cache).parent == folder
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert run(place) == (CACHED, cache)
+    files = kept(folder)
+    assert files
+    assert run(place) == CACHED
+    assert kept(folder) == files
 
 
 def open_to_all(folder):
@@ -97,42 +111,117 @@ def elsewhere(folder):
 def test_a_folder_that_others_may_have_laid_is_not_used(place, lay):
     lay(place / "temporary" / f"habitus-kernels-{os.getuid()}")
     before = sorted(place.rglob("*"))
-    assert run(place) == (COMPILED, None)
+    assert run(place) == COMPILED
     assert sorted(place.rglob("*")) == before
 
 
 def test_a_full_disk_keeps_nothing_and_harms_nothing(place):
-    what, cache = run(place, 100)
-    assert what == COMPILED
-    assert files(cache) == []
-    assert run(place) == (COMPILED, cache)
+    assert run(place, 100) == COMPILED
+    assert kept(place / "temporary") == []
+    assert run(place) == COMPILED
+    assert run(place) == CACHED
 
 
-CUT = """
+DAMAGED = """
 import importlib, json, sys
 from pathlib import Path
+from habitus import when_compiling
 import kernel
 
 def found():
-    double = importlib.reload(kernel).double
-    return [double(21), sum(double.dispatcher.stats.cache_hits.values())]
+    told = []
+    when_compiling(lambda: told.append(True))
+    return [importlib.reload(kernel).double(21), len(told)]
 
-compiled, cache = found(), Path(kernel.double.dispatcher.stats.cache_path)
-anew = []
-for path in sorted(cache.iterdir()):
+compiled, anew = found(), []
+files = [path for path in Path(sys.argv[1]).rglob("*") if path.is_file()]
+for path in files:
     whole = path.read_bytes()
-    for kept in (0, len(whole) // 2, len(whole) - 1):
-        path.write_bytes(whole[:kept])
+    for damaged in (b"", whole[: len(whole) // 2], whole[:-1]):
+        path.write_bytes(damaged)
         anew.append([found(), found()])
-print(json.dumps([compiled, len(list(cache.iterdir())), anew]))
+print(json.dumps([compiled, len(files), anew]))
 """
 
 
 def test_a_file_that_was_cut_short_is_compiled_anew_and_replaced(place):
-    compiled, n_files, anew = printed(place, CUT)
-    assert compiled == [42, 0]
-    assert n_files == 2
-    assert anew == [[[42, 0], [42, 1]]] * 3 * n_files
+    compiled, n_files, anew = printed(place, DAMAGED, place / "temporary")
+    assert compiled == [42, 1]
+    assert n_files in (1, 2)
+    assert anew == [[[42, 1], [42, 0]]] * 3 * n_files
+
+
+@pytest.mark.parametrize("place", [STANDALONE], indirect=True, ids=[""])
+def test_machine_code_is_that_of_the_source_to_the_byte(place):
+    """Else it is not run: one bit is another, or the source has been changed since."""
+    assert run(place) == COMPILED
+    (path,) = kept(place / "temporary")
+    whole = path.read_bytes()
+    for number in (0, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:number] + bytes([whole[number] ^ 1]) + whole[number + 1 :])
+        assert run(place) == COMPILED
+        assert run(place) == CACHED
+    source = place / "package" / "kernel.py"
+    source.write_text(source.read_text().replace("2 * x[i]", "3 * x[i]"))
+    assert run(place) == [[63, 6], [True]]
+    assert len(kept(place / "temporary")) == 1
+
+
+ALLOCATING = """
+import numpy as np
+from habitus.standalone import standalone
+
+@standalone
+def fill(x, doubled):
+    both = np.empty(len(x) + 1)
+    both[0] = both[1] = x[0]
+    doubled[0] = both.sum()
+
+def double(x):
+    doubled = np.zeros(1)
+    fill(np.array([x], dtype=np.float64), doubled)
+    return doubled[0]
+"""
+
+
+@pytest.mark.parametrize("place", [ALLOCATING], indirect=True, ids=[""])
+def test_code_that_needs_numba_is_left_to_numba(place):
+    assert run(place)[0] == [42, 4]
+    assert not list(place.rglob("*.code"))
+
+
+@pytest.mark.parametrize("entry", [True, False], ids=["machine code", "Numba's"])
+def test_a_kernel_is_bound_to_arrays_and_to_memory_elsewhere(entry):
+    kernel = standalone(_fill_sums)
+    if not entry:
+        kernel._loaded = lambda arrays: None
+    table, sums = np.arange(6.0).reshape(2, 3), np.zeros(2)
+    bound = kernel.bound(table, sums)
+    for elsewhere in (table, table + 1, np.arange(8.0).reshape(2, 4), table + 2):
+        bound.place(0, elsewhere.ctypes.data, elsewhere.shape)
+        bound()
+        assert np.array_equal(sums, elsewhere.sum(axis=1))
+    assert bool(kernel._entry) == entry
+    with pytest.raises(TypeError, match="contiguous"):
+        kernel.bound(table.T, sums)
+    with pytest.raises(TypeError, match=r"<f8.*found.*<i8"):
+        kernel.bound(table.astype(np.int64), sums)
+
+
+def test_a_standalone_kernel_returns_nothing():
+    with pytest.raises(TypeError, match="_returned must return nothing"):
+        standalone(_returned)(np.zeros(1))
+
+
+def _returned(values):
+    return values[0]
+
+
+def _fill_sums(table, sums):
+    for row in range(table.shape[0]):
+        sums[row] = 0.0
+        for column in range(table.shape[1]):
+            sums[row] += table[row, column]
 
 
 def extract(folder, **further):
@@ -165,12 +254,17 @@ when_compiling(lambda: None)
 from kernel import double
 began = []
 from habitus.kernel_cache import KernelCache
-saved = KernelCache.save_overload
-def save(self, *arguments):
-    began.append(True)
-    time.sleep(float(sys.argv[1]))  # the others find nothing until then
-    saved(self, *arguments)
-KernelCache.save_overload = save
+from habitus.standalone import CodePlace
+
+def slow(saved):
+    def save(self, *arguments):
+        began.append(True)
+        time.sleep(float(sys.argv[1]))  # the others find nothing until then
+        saved(self, *arguments)
+    return save
+
+KernelCache.save_overload = slow(KernelCache.save_overload)
+CodePlace.write = slow(CodePlace.write)
 assert double(21) == 42
 print(len(began))
 """
@@ -198,12 +292,10 @@ def test_a_command_says_in_one_line_that_its_workers_compile(tmp_path):
     encode(tmp_path / "a.mp4", moving_square(60), options={"preset": "ultrafast"})
     cache = tmp_path / "cache"
     copy_kernels(cache)
-    for pattern, left in (("*", None), ("*.nbi", 100), ("*.nbc", 100)):
-        for path in cache.rglob(f"cells._halve{pattern}"):
-            whole = path.read_bytes()
-            path.unlink()
-            if left is not None:
-                path.write_bytes(whole[:left])
+    assert extract(tmp_path, NUMBA_CACHE_DIR=str(cache)).stderr.splitlines() == [LINE]
+    for left in (0, 100):
+        (path,) = cache.rglob("cells.halve*.code")
+        path.write_bytes(path.read_bytes()[:left])
         found = extract(tmp_path, NUMBA_CACHE_DIR=str(cache))
         assert found.returncode == 0, found.stderr
         assert found.stderr.splitlines() == [LINE]
@@ -229,8 +321,8 @@ def test_numba_is_imported_when_a_kernel_is_used_and_not_before():
 LOADED = """
 import sys
 from kernel import double
-double(21)
-print("numba.np.linalg" in sys.modules)
+assert double(21) == 42
+print([name in sys.modules for name in ("numba", "numba.np.linalg")])
 """
 
 
@@ -244,7 +336,8 @@ def test_what_is_compiled_is_loaded_without_the_compiler(place):
         subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
         for _ in range(2)
     ]
-    assert compiler == ["True\n", "False\n"]
+    alone = "standalone" in (place / "package" / "kernel.py").read_text()
+    assert compiler == ["[True, True]\n", f"[{not alone}, False]\n"]
 
 
 KERNELS = """

@@ -89,7 +89,7 @@ if TYPE_CHECKING:
         report_archive,
     )
     from habitus.site.overview import ArchiveOverview, CameraOverview
-    from habitus.site.shard_judging import ArchiveDetection, ArchiveEvent
+    from habitus.site.shard_judging import ArchiveDetection
     from habitus.site.watching import EventEnded, EventStarted, watch
     from habitus.video.addresses import check_address
     from habitus.video.source import redacted
@@ -131,7 +131,7 @@ _HOMES = {
         "settings": "AlertSettings LearningSettings ReadingSettings",
         "site.operations": "ArchiveLearning detect_archive learn_archive report_archive",
         "site.overview": "ArchiveOverview CameraOverview",
-        "site.shard_judging": "ArchiveDetection ArchiveEvent",
+        "site.shard_judging": "ArchiveDetection",
         "site.watching": "EventEnded EventStarted watch",
         "video.addresses": "check_address",
         "video.source": "redacted",

@@ -18,22 +18,10 @@ T = TypeVar("T")
 class Backlog(Generic[T]):
     """Items that a thread of their own writes in order: whoever adds one never waits.
 
-    An item that cannot be written stays the first, and is tried again every `RETRY` seconds.
-
-    Parameters
-    ----------
-    write
-        Writes one item; it may block, and raises OSError or HabitusError if the item cannot be
-        written now.
-    room
-        Largest number of items that may wait, further ones are dropped; any number by default.
-    note
-        Called with the reason once an item cannot be written, and with "" once one can again.
-
-    Attributes
-    ----------
-    dropped
-        Number of items for which there was no room.
+    `write` may block, and raises OSError or HabitusError if an item cannot be written now: that
+    one stays the first, and is tried again every `RETRY` seconds. `note` is called with the reason
+    then, and with "" once one can be written again. At most `room` items wait; how many found no
+    room is `dropped`.
 
     Examples
     --------

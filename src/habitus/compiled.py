@@ -25,15 +25,7 @@ _lock = threading.RLock()
 
 
 class Kernel:
-    """A function that is compiled on its first call; see `compiled`.
-
-    Parameters
-    ----------
-    function
-        The function itself, kept as `py_func`.
-    lanes
-        As of `compiled_lanes`.
-    """
+    """A function that is compiled on its first call, and kept as `py_func`; see `compiled`."""
 
     def __init__(self, function: Callable[..., Any], *, lanes: bool = False) -> None:
         functools.update_wrapper(self, function)
@@ -46,9 +38,8 @@ class Kernel:
         if self._dispatcher is None:
             from habitus.kernel_cache import dispatcher_of
 
+            prepare()
             with _lock:
-                while _preparations:
-                    _preparations.pop()()
                 self._dispatcher = self._dispatcher or dispatcher_of(
                     self.py_func, lanes=self._lanes
                 )
@@ -62,22 +53,19 @@ class Kernel:
         return self.py_func.__qualname__  # a kernel is sent to other processes by its name
 
 
+def prepare() -> None:
+    """Call what `before_compiling` was given."""
+    with _lock:
+        while _preparations:
+            _preparations.pop()()
+
+
 def compiled(kernel: F) -> F:
     """Compile a kernel on its first call, cache it on disk and run it without the GIL.
 
     Division follows IEEE 754 (no exception). Floating-point sums keep their written order, so that
     a result does not depend on the load or the number of cores; only a product and the sum it is
     added to may be fused (rounded once).
-
-    Parameters
-    ----------
-    kernel
-        Function of arrays and numbers in the subset of Python that Numba compiles.
-
-    Returns
-    -------
-    callable
-        The compiled kernel; `py_func` is the function itself.
     """
     return cast(F, Kernel(kernel))
 
@@ -91,7 +79,7 @@ def compiled_lanes(kernel: F) -> F:
     return cast(F, Kernel(kernel, lanes=True))
 
 
-def before_compiling(prepare: P) -> P:
+def before_compiling(preparation: P) -> P:
     """Call a function once, before the next kernel is compiled or loaded: it may import Numba."""
-    _preparations.append(prepare)
-    return prepare
+    _preparations.append(preparation)
+    return preparation

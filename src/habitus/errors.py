@@ -63,27 +63,8 @@ class DegenerateWarning(UserWarning):
 
 
 def optional_package(name: str, purpose: str) -> Any:
-    """Import an optional package, or raise an error that says what it is needed for.
+    """Import an optional package, or say for what purpose it must be installed.
 
-    Parameters
-    ----------
-    name
-        Name to import, which is also the name to install.
-    purpose
-        What needs the package, as the subject of a sentence.
-
-    Returns
-    -------
-    module
-        The imported package.
-
-    Raises
-    ------
-    MissingPackageError
-        If it is not installed.
-
-    Examples
-    --------
     >>> optional_package("no_such_package", "A table")
     Traceback (most recent call last):
     habitus.errors.MissingPackageError: A table needs no_such_package: pip install no_such_package

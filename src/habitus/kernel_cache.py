@@ -3,12 +3,10 @@
 The only module that imports Numba for it, when the first kernel is used; see `habitus.compiled`.
 """
 
+import ctypes
 import gc
-import os
-import stat
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -17,9 +15,19 @@ from typing import Any
 import numba
 from numba.core import caching, types
 from numba.extending import typeof_impl
+from numpy.typing import NDArray
 
 from habitus.compiled import PLAIN_KERNELS, Kernel
 from habitus.progress import report_compiling
+from habitus.standalone import (
+    DESTRUCTOR,
+    ENTRY,
+    CodePlace,
+    is_private,
+    joined_code,
+    private_folder,
+    target_machine,
+)
 
 try:
     from numba.core import compiler_lock
@@ -76,7 +84,11 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         config: Any = numba.config
         given = config.CACHE_DIR
         try:
-            config.CACHE_DIR = str(_private_folder())
+            folder = private_folder()
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if not is_private(folder):  # code is run from it
+                return None
+            config.CACHE_DIR = str(folder)
             return cls(kernel)
         except (RuntimeError, OSError):
             return None
@@ -117,26 +129,39 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
             return None
 
     def _lock(self) -> None:
-        """Wait until no other process compiles this kernel, as long as that is to be expected."""
-        if fcntl is None:
-            return
-        end = time.monotonic() + COMPILED_WITHIN
-        with suppress(OSError, AttributeError):  # no such folder, a full disk, another Numba
-            path = Path(self._cache_path, f"{self._impl.filename_base}.lock")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._held = path.open("w")
-            while time.monotonic() < end:
-                with suppress(BlockingIOError):
-                    fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    return
-                time.sleep(0.05)
+        with suppress(AttributeError):  # another Numba
+            self._held = _turn_at(Path(self._cache_path, f"{self._impl.filename_base}.lock"))
 
     def _unlock(self) -> None:
-        if self._held is not None:
-            with suppress(OSError):
-                Path(self._held.name).unlink(missing_ok=True)
-            self._held.close()
-            self._held = None
+        _end_turn(self._held)
+        self._held = None
+
+
+def _turn_at(path: Path) -> Any:
+    """Wait until no other process compiles a kernel, as long as that is to be expected.
+
+    Returns the lock: an open file, or None where there can be none.
+    """
+    if fcntl is None:
+        return None
+    end = time.monotonic() + COMPILED_WITHIN
+    with suppress(OSError):  # no such folder, a full disk
+        path.parent.mkdir(parents=True, exist_ok=True)
+        held = path.open("w")
+        while time.monotonic() < end:
+            with suppress(BlockingIOError):
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(0.05)
+        return held
+    return None
+
+
+def _end_turn(held: Any) -> None:
+    if held is not None:
+        with suppress(OSError):
+            Path(held.name).unlink(missing_ok=True)
+        held.close()
 
 
 class NoCache(NullCache):  # type: ignore[misc]
@@ -145,17 +170,6 @@ class NoCache(NullCache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> None:
         """Return nothing."""
         report_compiling()
-
-
-def _private_folder() -> Path:
-    """Return a folder among temporary files that nobody else can write to: code is run from it."""
-    owner = os.getuid() if hasattr(os, "getuid") else 0
-    folder = Path(tempfile.gettempdir(), f"habitus-kernels-{owner}")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o022:
-        raise PermissionError(f"{folder} is not private")
-    return folder
 
 
 def dispatcher_of(function: Callable[..., Any], *, lanes: bool) -> Any:
@@ -179,6 +193,52 @@ def dispatcher_of(function: Callable[..., Any], *, lanes: bool) -> Any:
         with suppress(AttributeError):  # a dispatcher that cannot be changed
             dispatcher.compile = compile_with_vectors
     return dispatcher
+
+
+def compile_standalone(
+    function: Callable[..., Any], arrays: Sequence[NDArray[Any]], place: CodePlace
+) -> bytes | None:
+    """Compile a kernel to machine code that needs no Numba, and keep it; None where that fails."""
+    report_compiling()
+    folder = place.folder()
+    turn = None if folder is None else _turn_at(folder / f"{place.name}.lock")
+    try:
+        code = place.read()  # another process may have been quicker
+        if code is None:
+            with suppress(AttributeError, ImportError):  # internal names, which may move
+                code = _machine_code(function, arrays)
+                place.write(code)
+        return code
+    finally:
+        _end_turn(turn)
+
+
+def _machine_code(function: Callable[..., Any], arrays: Sequence[NDArray[Any]]) -> bytes:
+    """Return a kernel as `habitus.standalone` loads it: its code, and what calls it."""
+    from llvmlite import binding, ir
+    from numba.np.numpy_support import from_dtype
+
+    array: Any = types.Array
+    dispatcher: Any = numba.njit(**{**OPTIONS, "no_cpython_wrapper": True})(function)
+    _for_types(dispatcher.compile)(tuple(array(from_dtype(a.dtype), a.ndim, "C") for a in arrays))
+    (found,) = dispatcher.overloads.values()
+    if found.signature.return_type != types.none:
+        raise TypeError(f"{function.__name__} must return nothing")
+    known: Any = ctypes.pythonapi
+    for needed in found.library._final_module.functions:
+        name = needed.name
+        if needed.is_declaration and not name.startswith("llvm.") and name != DESTRUCTOR:
+            getattr(known, name)  # AttributeError: what calls it cannot be loaded without Numba
+    word, status = ir.IntType(64), ir.IntType(32)
+    n = 2 + sum(5 + 2 * array.ndim for array in arrays)
+    module = ir.Module()
+    kernel = ir.Function(module, ir.FunctionType(status, [word] * n), found.fndesc.llvm_func_name)
+    entry = ir.Function(module, ir.FunctionType(status, [word.as_pointer()]), ENTRY)
+    builder = ir.IRBuilder(entry.append_basic_block())
+    words = [builder.load(builder.gep(entry.args[0], [word(k)])) for k in range(n)]
+    builder.ret(builder.call(kernel, words))
+    calling = target_machine().emit_object(binding.parse_assembly(str(module)))
+    return joined_code(found.library._compiled_object, calling)
 
 
 def _for_types(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -4,7 +4,7 @@ A text is JSON of a type whose fields have limits: a `TypedDict` or a dataclass.
 `Layout`. Whatever passes is safe to work with: no nesting, number or size without a bound.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import EllipsisType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
@@ -13,7 +13,7 @@ import numpy as np
 from annotated_types import Interval, MaxLen
 from numpy.typing import NDArray
 
-from habitus.errors import FileError
+from habitus.errors import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -26,6 +26,8 @@ LATEST = 1e12
 """Seconds before and after the start of a video or of the epoch that a time may lie."""
 MOST_PIXELS = 1 << 16
 """Pixels of a frame in each direction, at most."""
+LEAST_AREA = 1e-6
+"""Pixels of a polygon, at least: what is below is rounding."""
 MOST_WORDS = (1 << 31) - 1
 """Words of a vocabulary, at most: they are numbered in 32 bits."""
 MOST_FRAMES = 100_000_000
@@ -55,6 +57,31 @@ REAL = ("F64", "F32")
 WHOLE = ("I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8")
 INDEX = ("I64", "I32")
 BYTE = ("U8",)
+
+
+def check_polygon(
+    corners: Sequence[Sequence[float]], width: int, height: int, name: str, what: str = ""
+) -> None:
+    """Raise unless corners, in pixels, are those of a polygon with an area within a frame.
+
+    `name` is the parameter that has it, and `what` how messages call it, if not by that name.
+
+    >>> check_polygon([(0, 0), (4, 0), (8, 0)], 360, 288, "mask")
+    Traceback (most recent call last):
+    habitus.errors.InvalidInputError: mask must be polygons with an area, found '0,0 4,0 8,0'
+    """
+    found = shortened(repr(" ".join(f"{x:g},{y:g}" for x, y in corners)))
+    what = what or f"{name} must be polygons"
+    across, down = zip(*corners, strict=True)
+    if max(across) < 0 or max(down) < 0 or min(across) >= width or min(down) >= height:
+        raise InvalidInputError(
+            f"{what} of the frame, which has {width}x{height} pixels, found {found} outside it",
+            parameter=name,
+        )
+    following = (*corners[1:], corners[0])
+    twice = sum(x * v - u * y for (x, y), (u, v) in zip(corners, following, strict=True))
+    if abs(twice) < LEAST_AREA:
+        raise InvalidInputError(f"{what} with an area, found {found}", parameter=name)
 
 
 class Layout(NamedTuple):

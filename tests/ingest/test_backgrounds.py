@@ -5,6 +5,7 @@ import pytest
 
 from habitus.corpus import Vocabulary
 from habitus.corpus.documents import Condition
+from habitus.ingest import backgrounds
 from habitus.ingest.backgrounds import HIDDEN, STEADY, WARM_UP, Backgrounds
 from habitus.ingest.chunks import Chunk, CorpusBuilder
 from habitus.ingest.clips import Document, DocumentSettings
@@ -164,3 +165,9 @@ def test_it_does_not_matter_where_chunks_begin(size):
         assert corpus.standing.cells(t).ages.tolist() == stands.ages.tolist()
         assert corpus.standing.cells(t).cells.tolist() == stands.cells.tolist()
         assert corpus.standing.known[t] == stands.known
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8, 1620])
+def test_a_median_is_that_of_numpy_to_the_bit(n):
+    values = np.random.default_rng(n).normal(size=n).round(1)
+    assert backgrounds._median(values) == np.median(values)

@@ -1,5 +1,6 @@
 """Faults of the camera are found, and not confused with traffic, light or a quiet night."""
 
+import cv2
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ from habitus.ingest.condition import (
     ConditionMonitor,
     Look,
     View,
+    rolled,
 )
 from habitus.ingest.extraction import extract_corpus
 from habitus.video import Source
@@ -119,6 +121,41 @@ def test_a_moved_camera(shift):
     moved = np.roll(USUAL, shift, axis=(0, 1))
     assert monitor.judge(document(noisy(moved, rng))) is Condition.MOVED
     assert monitor.judge(document(noisy(USUAL, rng))) is Condition.USABLE
+
+
+def of_cells(picture, degrees):
+    """Cells of a picture of 8x8 pixels each that is turned about its centre, by OpenCV."""
+    size = picture.shape[1], picture.shape[0]
+    middle = (size[0] - 1) / 2, (size[1] - 1) / 2
+    turn = cv2.getRotationMatrix2D(middle, degrees, 1.0)
+    whole = cv2.warpAffine(picture, turn, size, borderMode=cv2.BORDER_REPLICATE)
+    return whole.reshape(ROWS, 8, COLUMNS, 8).mean(axis=(1, 3))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("degrees", "found"), [(1, "USABLE"), (3, "MOVED"), (6, "MOVED")])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_camera_that_is_rolled_about_its_lens(seed, degrees, found, side):
+    """Its centre stays as it was; so does the view in another light."""
+    scene = texture(8 * COLUMNS, 8 * ROWS, seed, 12.0).astype(np.float64)
+    monitor, rng = ConditionMonitor(), np.random.default_rng(seed)
+    for light in (1.0, 0.7):
+        usual = light * of_cells(scene, 0)
+        for _ in range(20):
+            assert monitor.judge(document(noisy(usual, rng))) is Condition.USABLE
+    turned = light * of_cells(scene, side * degrees)
+    assert monitor.judge(document(noisy(turned, rng))) is Condition[found]
+    assert monitor.judge(document(noisy(usual, rng))) is Condition.USABLE
+
+
+@pytest.mark.parametrize("shape", [(36, 45), (7, 4), (2, 2), (1, 5)])
+def test_rolled_pictures_are_those_of_opencv(shape):
+    picture = np.random.default_rng(0).integers(0, 256, shape).astype(np.float64)
+    middle = (shape[1] - 1) / 2, (shape[0] - 1) / 2
+    turn = cv2.getRotationMatrix2D(middle, 5.0, 1.0)
+    expected = cv2.warpAffine(picture, turn, shape[::-1], borderMode=cv2.BORDER_REPLICATE)
+    # OpenCV rounds places to 1/32 of a pixel.
+    np.testing.assert_allclose(rolled(picture, 5.0), expected, rtol=0, atol=255 / 16)
 
 
 def test_another_scene_altogether():

@@ -1,25 +1,36 @@
 """Files to run the console with: a unit of systemd, a container, reverse proxies."""
 
+import contextlib
 import json
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.specifiers import SpecifierSet
+from scripts.container_steps import Instruction, instructions
 from typer.main import get_command
 
 from habitus.cli import command_for
-from reference.system import UNIT_CHECK, needs
+from habitus.web.server_settings import PORT
+from reference.processes import wait_until
+from reference.streams import free_port
+from reference.system import BROKER, UNIT_CHECK, needs
+from reference.telling import MOSQUITTO
 from reference.web import HERE, site
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CONTAINER = (DEPLOY / "Containerfile").read_text().replace("\\\n", "")
+STEPS = instructions((DEPLOY / "Containerfile").read_text())
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+SERVICES = COMPOSE["services"]
 
 
 @pytest.fixture
@@ -60,7 +71,7 @@ def test_options_are_those_of_the_command(page: Path) -> None:
     lines = re.findall(r"habitus serve[^\n`]*|\"serve\", [^\n]*", text)
     found = {flag for line in lines for flag in re.findall(r"--[a-z][a-z-]*", line)}
     assert found <= known
-    assert found or page.name in ("nginx.conf", "Caddyfile")
+    assert found or page.suffix in (".conf", ".yaml") or page.name == "Caddyfile"
 
 
 def test_the_container_is_of_a_python_that_is_supported() -> None:
@@ -83,3 +94,75 @@ def test_the_container_knows_whether_it_is_healthy() -> None:
         assert subprocess.run(check, check=False, capture_output=True).returncode == 1
         server.pages["/healthz"] = b"{}"
         assert subprocess.run(check, check=False).returncode == 0
+
+
+def steps(word: str) -> list[Instruction]:
+    return [step for step in STEPS if step.word == word]
+
+
+def test_the_steps_of_the_container_are_those_that_are_known() -> None:
+    known = {"FROM", "COPY", "RUN", "USER", "WORKDIR", "ENV", "VOLUME", "EXPOSE"}
+    known |= {"HEALTHCHECK", "ENTRYPOINT"}
+    assert {step.word for step in STEPS} == known
+    (entry,), (check,) = steps("ENTRYPOINT"), steps("HEALTHCHECK")
+    assert entry.words[:2] == ["habitus", "serve"]
+    assert entry.words[0] in PROJECT["scripts"]
+    assert check.words[0] == "python"
+    assert f":{PORT}/healthz" in check.words[-1]
+    assert [step.text for step in steps("EXPOSE")] == [str(PORT)]
+    (volume,) = steps("VOLUME")
+    assert entry.words[entry.words.index("--data") + 1].startswith(f"{volume.text}/")
+    for file in ("constraints.txt", "pyproject.toml", "README.md", "LICENSE", "src"):
+        assert f"!{file}\n" in (ROOT / ".containerignore").read_text()
+        assert (ROOT / file).exists()
+
+
+def test_the_steps_of_a_container_are_parsed(tmp_path: Path) -> None:
+    text = '# why\nFROM a\nRUN one \\\n    # no step\n    && two\nCMD ["x", \\\n  "y"]\n'
+    assert [(step.word, " ".join(step.text.split())) for step in instructions(text)] == [
+        ("FROM", "a"),
+        ("RUN", "one && two"),
+        ("CMD", '["x", "y"]'),
+    ]
+    assert instructions(text)[2].words == ["x", "y"]
+
+
+def test_compose_agrees_with_the_container_and_the_command() -> None:
+    console = SERVICES["habitus"]
+    context = DEPLOY / console["build"]["context"]
+    assert (context / console["build"]["dockerfile"]).samefile(DEPLOY / "Containerfile")
+    assert console["ports"] == [f"127.0.0.1:{PORT}:{PORT}"]
+    assert console["volumes"] == [f"habitus:{steps('VOLUME')[0].text}"]
+    command = get_command(command_for()).commands["serve"]  # type: ignore[attr-defined]
+    variables = {parameter.envvar for parameter in command.params}
+    assert set(console["environment"]) - {"HABITUS_PASSWORD"} <= variables
+    assert {name for name, one in SERVICES.items() if "profiles" in one} == {
+        "postgres",
+        "mosquitto",
+    }
+    named = {one.split(":")[0] for service in SERVICES.values() for one in service["volumes"]}
+    assert {name for name in named if not name.startswith(".")} == set(COMPOSE["volumes"])
+    for name in named - set(COMPOSE["volumes"]):
+        assert (DEPLOY / name).is_file()
+
+
+def test_the_broker_takes_its_settings(tmp_path: Path) -> None:
+    needs(BROKER)
+    port, folder = free_port(), tmp_path / "data"
+    folder.mkdir()
+    text = (DEPLOY / "mosquitto.conf").read_text()
+    text = text.replace("1883", f"{port} 127.0.0.1").replace("/mosquitto/data/", f"{folder}/")
+    (tmp_path / "mosquitto.conf").write_text(f"{text}user root\n")
+    broker = subprocess.Popen([MOSQUITTO, "-c", tmp_path / "mosquitto.conf"])
+    try:
+
+        def answers() -> bool:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return True
+            assert broker.poll() is None
+            return False
+
+        wait_until(answers, "the broker listens")
+    finally:
+        broker.terminate()
+        broker.wait()

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import habitus
-from habitus.site.journal import JournalEntry
+from habitus.schema import decoded
+from habitus.site.journal import SiteEvent
 from habitus.web.database import CameraRow
 from habitus.web.server import Console
 
@@ -47,20 +48,20 @@ def event_json(**fields: Any) -> dict[str, Any]:
     return found
 
 
-def entry(event_id: str = "a1", **fields: Any) -> JournalEntry:
-    """What a camera's process says of an event that has ended."""
-    defaults: dict[str, Any] = {
-        "kind": "ended",
-        "start": START,
-        "end": START + 1.0,
-        "peak": START,
-        "alarm": True,
-        "event": event_json(),
-        "files": {},
-        "n_bytes": 0,
-        "thresholds": (-11.0, -9.0, -8.0),
-    }
-    return JournalEntry(event_id, **(defaults | fields))
+def entry(
+    event_id: str = "a1",
+    *,
+    event: dict[str, Any] | None = None,
+    thresholds: tuple[float, ...] = (-11.0, -9.0, -8.0),
+    **fields: Any,
+) -> SiteEvent:
+    """What a camera's process says of an event, which has ended unless `end` is None."""
+    event = event_json() if event is None else event
+    seen = replace(decoded(json.dumps(event), habitus.Event), alarm=fields.get("alarm", True))
+    said = SiteEvent.of(
+        seen, id=event_id, camera_id="north", start=START, ended=True, thresholds=thresholds
+    )
+    return replace(said, **({"end": START + 1.0, "peak": START, "details": event} | fields))
 
 
 def add_camera(console: Console, camera_id: str = "north", **fields: Any) -> CameraRow:
@@ -73,8 +74,7 @@ def add_camera(console: Console, camera_id: str = "north", **fields: Any) -> Cam
         "shown_address": address,
         "alerts_per_day": 144.0,  # what minutes of footage can tell
         "learn_days": 7,
-        "mask": [],
-        "region": [],
+        "zones": [],
         "options": {},
         "enabled": True,
         "created": START,

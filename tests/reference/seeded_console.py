@@ -22,10 +22,10 @@ import habitus
 from habitus.lab.junction import Anomaly, Junction, to_bgr
 from habitus.scene.events import TrackPoint
 from habitus.scene.localisation import Box
+from habitus.site.journal import unusualness
 from habitus.web import database as tables
 from habitus.web.server import Console, open_console
 from habitus.web.server_settings import ServerSettings
-from habitus.web.store import unusualness
 
 NOW = 1_794_830_400.0
 """Monday 16 November 2026, 10:40 UTC, where a test needs the same pictures each time."""
@@ -179,8 +179,7 @@ def _camera(
         shown_address=place.address,
         alerts_per_day=5.0,
         learn_days=7,
-        mask=[],
-        region=[],
+        zones=[],
         options={},
         enabled=enabled,
         created=now - n_days * DAY - 3600,

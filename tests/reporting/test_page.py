@@ -212,9 +212,20 @@ def test_details(pages, opened):
 
     page, _ = opened(pages["lanes"])
     assert page.locator("pre").inner_text().strip() == "habitus report lanes.mp4"
+    page.locator("#details summary").click()
     text = page.locator("#details").inner_text()
     for fact in (f"habitus\t{__version__}", "numpy", "OpenCV", "measure\ttail", "random seed\t0"):
         assert fact in text
+
+
+@pytest.mark.parametrize("name", ["lanes", "habits"])
+def test_terms_of_the_model_are_for_experts(pages, opened, name):
+    page, _ = opened(pages[name])
+    seen = page.locator("body").inner_text().lower()
+    assert [word for word in ("nats", "topic", "threshold", "document") if word in seen] == []
+    for folded in page.locator("details").all():
+        folded.evaluate("folded => { folded.open = true; }")
+    assert "nats" in page.locator("body").inner_text()
 
 
 def test_surprise_bars(pages, opened, lanes):

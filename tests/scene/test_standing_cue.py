@@ -192,3 +192,10 @@ def test_a_live_camera_keeps_its_backgrounds_and_its_events_start_when_the_thing
     (event,) = (each for each in started if each.cue == STANDING)
     assert event.start == WARM + 10
     assert event.clock == "1970-01-01T00:18:50.000+00:00"
+
+
+def test_what_stands_grows_rarer_with_every_nat_beyond_normal_footage(scene):
+    surprisals = np.random.default_rng(0).exponential(size=900)  # the largest is 8.2
+    fusion = replace(scene.habits.fusion, standing=surprisals, standing_trust=1.0)
+    near, far = fusion.standing_rarities(np.array([9.0, 18.0]))
+    assert far > near + 3  # a heavy tail: 2.1

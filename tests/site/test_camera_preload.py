@@ -12,7 +12,7 @@ import json, sys
 loaded = []
 sys.addaudithook(
     lambda event, arguments: event == "open"
-    and str(arguments[0]).endswith(".nbc")
+    and str(arguments[0]).endswith((".nbc", ".code"))
     and loaded.append(str(arguments[0]))
 )
 import habitus.site.camera_preload

@@ -93,7 +93,7 @@ def test_recordings_in_a_bucket_are_learnt_and_judged(bucket, master, tmp_path):
     found = detect_archive(site, jobs=1, settled=0)
     assert found.n_judged == 3
     assert len(CameraFolder(site / "north").shards()) == 3
-    assert all((site / moment.event.thumbnail).is_file() for moment in found.moments)
+    assert all((site / moment.thumbnail).is_file() for moment in found.moments)
     assert left_behind(tmp_path) == []
     again = learn_archive(output=site, **OPTIONS)
     assert (again.reading.n_read, again.reading.n_known) == (0, 3)

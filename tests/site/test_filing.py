@@ -7,7 +7,7 @@ import pytest
 
 from habitus.errors import HabitusError
 from habitus.site.filing import Filing
-from habitus.site.journal import file_entry
+from habitus.site.journal import file_event
 from habitus.site.pipe_messages import Remark, Report
 from reference.consoles import entry
 from reference.processes import LONG, wait_until
@@ -22,7 +22,7 @@ def test_a_clip_that_takes_too_long_is_none_and_that_is_said(
 ):
     monkeypatch.setattr("habitus.site.filing.CUTTING", 0.01)
     server = SimpleNamespace(ask=no_answer)
-    file_entry(tmp_path / "clips", entry("a1", kind="clip", event={}))
+    file_event(tmp_path / "clips", entry("a1"))
     reports: list[Report] = []
     filing = Filing(tmp_path, reports.append, server)  # type: ignore[arg-type]
     filing.tick()

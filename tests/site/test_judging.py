@@ -11,11 +11,13 @@ from habitus.errors import FileError, InvalidInputError
 from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of
 from habitus.ingest.live import LiveDocument
 from habitus.jobs.fork_server import ForkServer
+from habitus.scene.localisation import Box
 from habitus.scene.scene_model import SceneModel
 from habitus.site.filing import Filing
-from habitus.site.journal import JournalEntry, filed_entries
+from habitus.site.journal import SiteEvent, filed_events
 from habitus.site.judging import Judging, with_accepted
-from habitus.site.pipe_messages import Report
+from habitus.site.pipe_messages import Adjust, Report
+from habitus.site.zones import WeekHours, Zone
 from habitus.video import Reader, Source
 from reference.footage import encode
 from reference.processes import wait_until
@@ -42,15 +44,19 @@ def filing(fork_server: ForkServer, tmp_path: Path) -> Iterator[Filing]:
     filing.close(within=60)
 
 
-def judging_of(model: Path, filing: Filing) -> Judging:
+def judging_of(model: Path, filing: Filing, *zones: Zone) -> Judging:
     return Judging(
-        SceneModel.load(model), BUDGET, name="camera", filing=filing, new_id=lambda start: "e1"
+        SceneModel.load(model),
+        Adjust(BUDGET, zones),
+        name="camera",
+        filing=filing,
+        new_id=lambda start: "e1",
     )
 
 
-def filed(filing: Filing, kind: str) -> list[JournalEntry]:
-    found = [entry for _, entry in filed_entries(filing.folder / "journal")]
-    return [e for e in found if isinstance(e, JournalEntry) and e.kind == kind]
+def filed(filing: Filing, kind: str) -> list[SiteEvent]:
+    found = [entry for _, entry in filed_events(filing.folder / "journal")]
+    return [e for e in found if isinstance(e, SiteEvent) and e.kind == kind]
 
 
 def soon(condition: Callable[[], object]) -> None:
@@ -83,8 +89,8 @@ def test_an_event_becomes_an_alarm_once_it_is_strong_enough(
     soon(lambda: filed(filing, "ended"))
     (ended,) = filed(filing, "ended")
     assert ended.alarm
-    assert ended.event["alarm"]
-    assert ended.thresholds == judging.thresholds
+    assert ended.details["alarm"]
+    assert ended.threshold == judging.threshold
     assert (ended.start, ended.peak) == (EPOCH + strongest - 1, EPOCH + strongest)
 
 
@@ -100,7 +106,7 @@ def test_what_only_twice_the_budget_would_raise_is_no_alarm(
     filing.close(within=60)
     (ended,) = filed(filing, "ended")
     assert not ended.alarm
-    assert not ended.event["alarm"]
+    assert not ended.details["alarm"]
     assert not filed(filing, "clip")
 
 
@@ -112,7 +118,7 @@ def test_what_was_accepted_is_counted_as_normal(
         judging.take(arrival)
     judging.end_event()
     soon(lambda: filed(filing, "ended"))
-    (event,) = (entry.event for entry in filed(filing, "ended"))
+    (event,) = (entry.details for entry in filed(filing, "ended"))
     plain = SceneModel.load(model)
     taught = with_accepted(plain, [json.loads(json.dumps(event))])
     again = with_accepted(plain, [{"habitus": "event"}, event])
@@ -121,6 +127,104 @@ def test_what_was_accepted_is_counted_as_normal(
     assert again.habits is not None
     assert plain.habits.all_counts.n_documents < taught.habits.all_counts.n_documents
     assert again.habits.all_counts.n_documents == taught.habits.all_counts.n_documents
+
+
+UPPER = ((0.0, 16.0), (192.0, 16.0), (192.0, 72.0), (0.0, 72.0))
+"""Where something goes wrong."""
+LOWER = ((0.0, 80.0), (192.0, 80.0), (192.0, 144.0), (0.0, 144.0))
+
+
+def ended_with(
+    arrivals: list[LiveDocument], model: Path, filing: Filing, *zones: Zone
+) -> list[SiteEvent]:
+    judging = judging_of(model, filing, *zones)
+    for arrival in arrivals:
+        judging.take(arrival)
+    judging.end_event()
+    filing.close(within=60)
+    return filed(filing, "ended")
+
+
+def test_an_event_says_in_which_zone_it_is(
+    arrivals: list[LiveDocument], model: Path, filing: Filing
+):
+    zones = (Zone("Gate", "own", UPPER), Zone("Road", "own", LOWER))
+    (ended,) = ended_with(arrivals, model, filing, *zones)
+    assert (ended.alarm, ended.quiet, ended.details["zone"]) == (True, False, "Gate")
+    assert ended.details["explanation"].startswith("in Gate: something")
+
+
+@pytest.mark.parametrize(
+    "zone",
+    [
+        Zone("Road", "watch", LOWER),
+        Zone("Gate", "own", UPPER, hours=(WeekHours((), 0, 0),)),
+    ],
+    ids=["another one is watched", "never armed"],
+)
+def test_a_zone_silences(arrivals: list[LiveDocument], model: Path, filing: Filing, zone: Zone):
+    (ended,) = ended_with(arrivals, model, filing, zone)
+    assert (ended.alarm, ended.quiet, ended.details["alarm"]) == (False, True, False)
+    assert not filed(filing, "clip")
+
+
+def test_a_zone_that_is_watched_raises(arrivals: list[LiveDocument], model: Path, filing: Filing):
+    armed = WeekHours(tuple(range(7)), 0, 0)
+    (ended,) = ended_with(arrivals, model, filing, Zone("Gate", "watch", UPPER, hours=(armed,)))
+    assert (ended.alarm, ended.details["zone"]) == (True, "Gate")
+
+
+def test_a_zone_has_the_threshold_of_its_own_budget(
+    arrivals: list[LiveDocument], model: Path, filing: Filing
+):
+    judging = judging_of(model, filing)
+    small, large = Zone("Gate", "own", UPPER, 1.0), Zone("Road", "own", LOWER, 4 * BUDGET)
+    judging.adjust(Adjust(BUDGET, (small, large)))
+    (upper, lower), bar = ((Box(0, 24, 32, 48), Box(0, 96, 32, 120)), judging.detector.bar)
+    assert judging.placed((upper,)).threshold == bar(1.0).threshold < judging.threshold
+    assert judging.placed((lower,)).threshold == bar(4 * BUDGET).threshold > judging.threshold
+    assert judging.placed(()).threshold == judging.threshold == bar(BUDGET).threshold
+    assert judging.detector.threshold == bar(8 * BUDGET).threshold, "joined at the highest"
+    judging.adjust(Adjust(BUDGET))
+    assert judging.detector.threshold == bar(2 * BUDGET).threshold
+
+
+def test_what_is_beyond_the_budget_of_its_place_is_no_part_of_an_event(
+    arrivals: list[LiveDocument], model: Path, filing: Filing
+):
+    """A budget elsewhere lets more documents be abnormal than count here."""
+    (plain,) = ended_with(arrivals, model, filing)
+    filing = Filing(filing.folder / "zones", lambda report: None, filing.fork_server)
+    zones = Zone("Corner", "own", ((176, 128), (192, 128), (192, 144), (176, 144)), 1000 * BUDGET)
+    found = ended_with(arrivals, model, filing, zones)
+    assert [(e.start, e.end, e.alarm, e.normality) for e in found] == [
+        (plain.start, plain.end, plain.alarm, plain.normality)
+    ]
+
+
+def test_a_zone_outside_of_the_frame_is_left_out_and_said(model: Path, filing: Filing):
+    far = ((500.0, 500.0), (600.0, 500.0), (600.0, 600.0))
+    judging = judging_of(model, filing, Zone("Far", "watch", far))
+    assert not judging.placed((Box(0, 24, 32, 48),)).quiet
+    assert [note for note in judging.notes if "'Far'" in note] == [
+        "zone 'Far' must be a polygon of the frame, which has 192x144 pixels, found '500,500 "
+        "600,500 600,600' outside it: it is not in use"
+    ]
+
+
+def test_events_name_behaviours_as_people_do(
+    arrivals: list[LiveDocument], model: Path, filing: Filing
+):
+    judging = judging_of(model, filing)
+    judging.adjust(Adjust(BUDGET, (), ((1, "rightward"), (2, "downward"))))
+    for arrival in arrivals:
+        judging.take(arrival)
+    judging.end_event()
+    filing.close(within=60)
+    (ended,) = filed(filing, "ended")
+    assert (
+        ended.details["behaviour_name"] == ("rightward", "downward")[ended.details["behaviour"] - 1]
+    )
 
 
 def replayed(first_frame: int, folder: Path) -> list[LiveDocument]:
@@ -140,12 +244,12 @@ def test_the_same_footage_is_no_alarm_once_it_was_called_normal(
     """From the same second on, and from a later one."""
     first = (int(WRONG[0]) - 8) * FPS
     judging = judging_of(model, filing)
-    judging.set_budget(300.0)
+    judging.adjust(Adjust(300.0))
     for arrival in arrivals:
         judging.take(arrival)
     judging.end_event()
     soon(lambda: filed(filing, "ended"))
-    (event,) = (entry.event for entry in filed(filing, "ended"))
+    (event,) = (entry.details for entry in filed(filing, "ended"))
     assert len(event["track"]) > 1, "an event of several documents"
     assert sum(point["normality"] < judging.threshold for point in event["track"]) > 1
 
@@ -162,7 +266,7 @@ def test_a_model_that_cannot_judge_is_refused(tmp_path: Path, model: Path, filin
     with pytest.raises(FileError, match="found nothing"):
         judging_of(tmp_path / "none.habitus", filing)
     with pytest.raises(InvalidInputError):
-        judging_of(model, filing).set_budget(0.0)
+        judging_of(model, filing).adjust(Adjust(0.0))
 
 
 def test_a_budget_that_is_changed_and_back_is_the_budget_of_before(model: Path, filing: Filing):
@@ -171,7 +275,7 @@ def test_a_budget_that_is_changed_and_back_is_the_budget_of_before(model: Path, 
     before, notes = judging.thresholds, judging.notes
     bars = []
     for alerts_per_day in (0.1, 5.0, 50.0, BUDGET):
-        judging.set_budget(alerts_per_day)
+        judging.adjust(Adjust(alerts_per_day))
         bars.append(judging.threshold)
         assert bars[-1] == SceneModel.load(model).detector(alerts_per_day=alerts_per_day).threshold
     assert bars[0] < bars[1] < bars[2] < bars[3]
@@ -181,5 +285,5 @@ def test_a_budget_that_is_changed_and_back_is_the_budget_of_before(model: Path, 
 
 def test_a_model_of_minutes_says_what_to_expect(model: Path, filing: Filing):
     judging = judging_of(model, filing)
-    judging.set_budget(5.0)
+    judging.adjust(Adjust(5.0))
     assert "cannot tell what happens 5 times a day: expect 0 to" in judging.notes[0]

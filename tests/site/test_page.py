@@ -8,7 +8,6 @@ import pytest
 from habitus.scene import Event
 from habitus.site.archive_page import calendar_of, write_archive_page
 from habitus.site.overview import ArchiveOverview, CameraOverview
-from habitus.site.shard_judging import ArchiveEvent
 from habitus.site.shard_store import ArchiveFolder
 
 FIRST = date(2026, 11, 1)
@@ -42,7 +41,7 @@ def camera(name="north", days=3, **changes):
 
 
 def moment(name="north", hour=10, alarm=True):
-    event = Event(
+    return Event(
         source="a.mp4",
         start=0.0,
         end=2.0,
@@ -59,8 +58,9 @@ def moment(name="north", hour=10, alarm=True):
         explanation="moving <against> the traffic",
         clock=f"{FIRST}T{hour:02d}:30:00+00:00",
         alarm=alarm,
+        camera=name,
+        false_alarms_per_day=0.5,
     )
-    return ArchiveEvent(name, event, 0.5)
 
 
 def spans(calendar, state):

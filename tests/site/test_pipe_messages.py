@@ -7,12 +7,12 @@ import pytest
 
 from habitus.site.pipe_messages import (
     MOST_JUDGED,
-    Filed,
-    Judged,
+    Adjust,
+    CameraPicture,
+    JudgedDocument,
+    NewEntry,
     Report,
-    Seen,
     ServerLink,
-    SetBudget,
     Stop,
 )
 from reference.processes import LONG, wait_until
@@ -38,15 +38,15 @@ def all_reports(server: Connection) -> Iterator[Report]:
 def test_old_documents_and_pictures_are_dropped_and_no_file(ends: tuple[ServerLink, Connection]):
     link, server = ends
     for n in range(N_REPORTS):
-        link.send(Judged(float(n), None, None, 0, (), 0.0))
-        link.send(Seen(float(n), bytes(20_000), 1, 1, [], []))
-        link.send(Filed(str(n)))
+        link.send(JudgedDocument(float(n), None, None, 0, (), 0.0))
+        link.send(CameraPicture(float(n), bytes(20_000), 1, 1, [], []))
+        link.send(NewEntry(str(n)))
     found = list(all_reports(server))
-    assert [r.name for r in found if isinstance(r, Filed)] == [str(n) for n in range(N_REPORTS)]
-    judged = [r.time for r in found if isinstance(r, Judged)]
+    assert [r.name for r in found if isinstance(r, NewEntry)] == [str(n) for n in range(N_REPORTS)]
+    judged = [r.time for r in found if isinstance(r, JudgedDocument)]
     assert MOST_JUDGED <= len(judged) < N_REPORTS
     assert judged[-MOST_JUDGED:] == [float(n) for n in range(N_REPORTS - MOST_JUDGED, N_REPORTS)]
-    pictures = [r.time for r in found if isinstance(r, Seen)]
+    pictures = [r.time for r in found if isinstance(r, CameraPicture)]
     assert len(pictures) < N_REPORTS
     assert pictures[-1] == N_REPORTS - 1
 
@@ -54,8 +54,8 @@ def test_old_documents_and_pictures_are_dropped_and_no_file(ends: tuple[ServerLi
 def test_orders_come_and_the_last_one_is_to_stop(ends: tuple[ServerLink, Connection]):
     link, server = ends
     assert link.next_order() is None
-    server.send(SetBudget(3.0))
-    assert link.next_order(within=LONG) == SetBudget(3.0)
+    server.send(Adjust(3.0))
+    assert link.next_order(within=LONG) == Adjust(3.0)
     server.send(Stop())
     assert link.stop.wait(LONG)
 
@@ -64,5 +64,5 @@ def test_a_server_that_is_gone_is_an_order_to_stop(ends: tuple[ServerLink, Conne
     link, server = ends
     server.close()
     assert link.stop.wait(LONG)
-    link.send(Filed("nobody reads it"))
+    link.send(NewEntry("nobody reads it"))
     wait_until(lambda: not link._sender.is_alive(), "nothing is sent any more")

@@ -13,25 +13,26 @@ import cv2
 import pytest
 
 from habitus.jobs.fork_server import ForkServer
-from habitus.site.journal import JournalEntry, filed_entries
+from habitus.site.journal import SiteEvent, filed_events
 from habitus.site.pipe_messages import (
+    Adjust,
+    CameraPicture,
     CameraState,
-    Connected,
-    Filed,
     FootageExtent,
     GoOn,
-    Judged,
+    JudgedDocument,
     ModelWanted,
+    NewEntry,
+    PictureSize,
     Remark,
     Report,
-    Seen,
-    SetBudget,
     StateChanged,
     UseModel,
 )
 from habitus.site.process import CameraJob, CameraProcess
+from habitus.site.zones import Zone
 from reference.footage import encode, moving_square
-from reference.processes import LONG, command_of, descendants, running, wait_until
+from reference.processes import LONG, command_of, decoders, descendants, running, wait_until
 from reference.streams import free_port, motion_jpeg, rtsp
 from reference.two_lanes import FPS, HEIGHT, WIDTH, WRONG, lanes_at
 
@@ -69,19 +70,20 @@ class Listener:
         self.reports += self.process.end(within=LONG)
         assert self.process.child.exit_code == 0
 
-    def entries(self, kind: str) -> list[JournalEntry]:
+    def entries(self, kind: str) -> list[SiteEvent]:
         """Entries of the journal."""
-        found = [entry for _, entry in filed_entries(self.process.job.folder / "journal")]
-        assert not [entry for entry in found if not isinstance(entry, JournalEntry)]
-        return [e for e in found if isinstance(e, JournalEntry) and e.kind == kind]
+        found = [entry for _, entry in filed_events(self.process.job.folder / "journal")]
+        assert not [entry for entry in found if not isinstance(entry, SiteEvent)]
+        return [e for e in found if isinstance(e, SiteEvent) and e.kind == kind]
 
     @property
     def decoder(self) -> int:
         """Process id of its decoder, by whom the camera's own pipe is held."""
-        server, child = self.process.fork_server.pid, self.process.child
+        server = self.process.fork_server.pid
         assert server is not None
-        (found,) = [pid for pid in descendants(server) if pid != child.pid]
-        return found
+        # That of a test before may still be ending.
+        wait_until(lambda: len(decoders(server)) == 1, "one decoder")
+        return decoders(server)[0]
 
 
 Start = Callable[..., Listener]
@@ -108,13 +110,13 @@ def camera(fork_server: ForkServer, tmp_path: Path) -> Iterator[Start]:
 
 def test_a_file_plays_as_a_camera_again_and_again(camera: Start, video: Path, model: Path):
     seen = camera(video, kind="playback", model=str(model), options={"speed": 20.0})
-    seen.wait_for(lambda: len(seen.all(Judged)) > 2.3 * 76, "it played more than twice")
+    seen.wait_for(lambda: len(seen.all(JudgedDocument)) > 2.3 * 76, "it played more than twice")
     seen.end()
-    assert seen.all(Connected) == [Connected(WIDTH, HEIGHT)]
+    assert seen.all(PictureSize) == [PictureSize(WIDTH, HEIGHT)]
     assert seen.states == [CameraState.CONNECTING, CameraState.WATCHING]
     ended = [entry for entry in seen.entries("ended") if entry.alarm]
     assert len(ended) == 2, "one event in each turn, and none because of the turn"
-    names = {report.name for report in seen.all(Filed)}
+    names = {report.name for report in seen.all(NewEntry)}
     assert {path.name for path in (seen.process.job.folder / "journal").iterdir()} == names
 
 
@@ -124,23 +126,25 @@ def test_an_event_is_filed_with_its_pictures_and_its_clip(camera: Start, turn: P
     seen.wait_for(lambda: [e for e in seen.entries("started") if e.alarm], "it has started")
     (started,) = (entry for entry in seen.entries("started") if entry.alarm)
     assert started.end is None
-    assert Path(folder, "events", started.files["thumbnail"]).read_bytes()[:2] == b"\xff\xd8"
+    assert Path(folder, "events", started.thumbnail).read_bytes()[:2] == b"\xff\xd8"
     seen.wait_for(lambda: [e for e in seen.entries("ended") if e.alarm], "it is over")
     (ended,) = (entry for entry in seen.entries("ended") if entry.alarm)
     assert ended.id == started.id
     assert ended.end is not None
     assert ended.start <= ended.peak < ended.end
-    assert ended.event["boxes"]
-    half, budget, twice = ended.thresholds
-    assert half <= budget <= twice
-    assert ended.event["normality"] < budget == ended.event["threshold"]
-    for name in (ended.files["thumbnail"], ended.files["heat"]):
+    assert ended.details["boxes"]
+    assert ended.normality < ended.threshold
+    assert (ended.normality, ended.threshold) == (
+        ended.details["normality"],
+        ended.details["threshold"],
+    )
+    for name in (ended.thumbnail, ended.heat):
         assert cv2.imread(str(folder / "events" / name)).shape[1] == 720
     seen.wait_for(lambda: seen.entries("clip"), "its clip is cut")
     (clip,) = seen.entries("clip")
     assert clip.id == ended.id
-    assert Path(folder, "events", clip.files["clip"]).stat().st_size == clip.n_bytes
-    unusual = [picture for picture in seen.all(Seen) if picture.heat]
+    assert Path(folder, "events", clip.clip).stat().st_size == clip.n_bytes
+    unusual = [picture for picture in seen.all(CameraPicture) if picture.heat]
     assert unusual, "heat is shown while it lasts"
     seen.end()
 
@@ -157,22 +161,22 @@ def test_a_clip_is_cut_though_the_process_was_killed_before(camera: Start, turn:
     clip = again.entries("clip")[0]
     assert clip.id == ended.id
     folder = again.process.job.folder
-    assert Path(folder, "events", clip.files["clip"]).stat().st_size == clip.n_bytes
+    assert Path(folder, "events", clip.clip).stat().st_size == clip.n_bytes
     again.wait_for(lambda: not list((folder / "clips").iterdir()), "it is not cut again")
     again.end()
 
 
 def test_what_is_seen_is_told_each_second(camera: Start, video: Path):
     seen = camera(video, kind="playback")
-    seen.wait_for(lambda: len(seen.all(Seen)) >= 3, "three pictures")
+    seen.wait_for(lambda: len(seen.all(CameraPicture)) >= 3, "three pictures")
     assert seen.states == [CameraState.CONNECTING, CameraState.LEARNING]
-    picture = seen.all(Seen)[1]
+    picture = seen.all(CameraPicture)[1]
     assert (picture.width, picture.height) == (WIDTH, HEIGHT)
     assert picture.jpeg[:2] == b"\xff\xd8"
     assert picture.arrows
     assert not picture.heat
     assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y, _, _ in picture.arrows)
-    times = [report.time for report in seen.all(Judged)]
+    times = [report.time for report in seen.all(JudgedDocument)]
     assert 0.5 < times[1] - times[0] < 1.5
     assert abs(times[-1] - time.time()) < 30
     seen.end()
@@ -210,9 +214,9 @@ def test_pictures_without_times_are_a_camera_too(camera: Start):
     with motion_jpeg(pictures, fps=FPS) as address:
         seen = camera(address)
         seen.wait_for_state(CameraState.LEARNING)
-        assert seen.all(Connected) == [Connected(WIDTH, HEIGHT)]
+        assert seen.all(PictureSize) == [PictureSize(WIDTH, HEIGHT)]
         seen.wait_for_state(CameraState.LOST)
-    assert 4 <= len(seen.all(Judged)) <= 6
+    assert 4 <= len(seen.all(JudgedDocument)) <= 6
     seen.end()
 
 
@@ -242,13 +246,17 @@ def test_a_model_is_taken_without_losing_the_connection(camera: Start, video: Pa
     assert seen.process.order(UseModel(str(model)))
     seen.wait_for_state(CameraState.WATCHING)
     assert seen.decoder == decoder
-    seen.wait_for(lambda: seen.all(Judged)[-1].normality is not None, "documents are judged")
-    judged = seen.all(Judged)[-1]
+    seen.wait_for(
+        lambda: seen.all(JudgedDocument)[-1].normality is not None, "documents are judged"
+    )
+    judged = seen.all(JudgedDocument)[-1]
     assert judged.threshold is not None
     assert judged.behaviour in (1, 2)
     assert sum(judged.expected) == pytest.approx(1, rel=1e-6)
-    seen.process.order(SetBudget(500.0))
-    seen.wait_for(lambda: seen.all(Judged)[-1].threshold > judged.threshold, "more alerts a day")
+    seen.process.order(Adjust(500.0))
+    seen.wait_for(
+        lambda: seen.all(JudgedDocument)[-1].threshold > judged.threshold, "more alerts a day"
+    )
     seen.end()
 
 
@@ -258,12 +266,12 @@ def test_a_recording_waits_for_a_model_and_is_judged_once(camera: Start, video: 
     (wanted,) = seen.all(ModelWanted)
     assert wanted.seconds == 38, "of 76 seconds, half"
     assert seen.all(FootageExtent)[-1] == FootageExtent(38.0, 1e9, 1e9 + 38)
-    n_documents = len(seen.all(Judged))
+    n_documents = len(seen.all(JudgedDocument))
     assert n_documents == 38
     assert seen.states == [CameraState.CONNECTING, CameraState.LEARNING]
     seen.process.order(UseModel(str(model)))
     seen.wait_for_state(CameraState.ENDED)
-    judged = seen.all(Judged)
+    judged = seen.all(JudgedDocument)
     assert [report.time for report in judged] == [1e9 + n for n in range(76)]
     assert [report.normality is None for report in judged[:38]] == [True] * 38
     (alarm,) = (entry for entry in seen.entries("ended") if entry.alarm)
@@ -305,7 +313,7 @@ def test_another_frame_size_than_the_model_is_refused(camera: Start, video: Path
 
 def test_a_mask_that_leaves_nothing_is_refused(camera: Start, video: Path):
     everything = ((0.0, 0.0), (WIDTH, 0.0), (WIDTH, HEIGHT), (0.0, HEIGHT))
-    seen = camera(video, kind="playback", mask=(everything,))
+    seen = camera(video, kind="playback", zones=(Zone("All", "ignore", everything),))
     seen.wait_for_state(CameraState.REFUSED)
     assert "no cell" in seen.all(StateChanged)[-1].reason
 
@@ -314,9 +322,9 @@ def test_a_server_that_does_not_listen_stops_nothing(camera: Start, turn: Path, 
     seen = camera(turn, kind="playback", model=str(model), options={"speed": 25.0})
     journal = seen.process.job.folder / "journal"
     wait_until(lambda: len(list(journal.glob("*-ended.json"))) >= 2, "two turns are judged")
-    assert not seen.all(Judged)
-    seen.wait_for(lambda: len(seen.all(Filed)) >= 4, "files are told of")
-    assert len(seen.all(Seen)) < 40, "of pictures only the latest"
+    assert not seen.all(JudgedDocument)
+    seen.wait_for(lambda: len(seen.all(NewEntry)) >= 4, "files are told of")
+    assert len(seen.all(CameraPicture)) < 40, "of pictures only the latest"
     seen.end()
 
 
@@ -361,11 +369,13 @@ def test_what_cannot_be_done_is_refused_and_nothing_is_started_anew(camera: Star
 def test_an_impossible_budget_is_a_remark(camera: Start, video: Path, model: Path):
     seen = camera(video, kind="playback", model=str(model), options={"speed": 5.0})
     seen.wait_for_state(CameraState.WATCHING)
-    seen.process.order(SetBudget(0.0))
-    seen.wait_for(lambda: [r for r in seen.all(Remark) if "budget stays" in r.text], "a remark")
+    seen.process.order(Adjust(0.0))
+    seen.wait_for(
+        lambda: [r for r in seen.all(Remark) if "budget and zones stay" in r.text], "a remark"
+    )
     seen.process.order(UseModel("no such file"))
     seen.wait_for(lambda: [r for r in seen.all(Remark) if "cannot be used" in r.text], "a remark")
-    n_judged = len(seen.all(Judged))
-    seen.wait_for(lambda: len(seen.all(Judged)) > n_judged + 2, "it goes on as before")
-    assert seen.all(Judged)[-1].threshold is not None
+    n_judged = len(seen.all(JudgedDocument))
+    seen.wait_for(lambda: len(seen.all(JudgedDocument)) > n_judged + 2, "it goes on as before")
+    assert seen.all(JudgedDocument)[-1].threshold is not None
     seen.end()

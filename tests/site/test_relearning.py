@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from multiprocessing import Pipe
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -27,7 +28,7 @@ from habitus.site.pipe_messages import FootageExtent
 from habitus.site.relearning import (
     FIRST_WAIT,
     LONGEST_WAIT,
-    Failed,
+    LearningFailure,
     LearningJob,
     LearntModel,
     PastLearning,
@@ -165,7 +166,7 @@ def learn(job: LearningJob, fork_server: ForkServer) -> list:
 
     def done() -> bool:
         reports.extend(learning_reports(process))
-        return bool(reports) and isinstance(reports[-1], LearntModel | Failed)
+        return bool(reports) and isinstance(reports[-1], LearntModel | LearningFailure)
 
     wait_until(done, "a model")
     process.end()
@@ -256,7 +257,7 @@ def test_the_last_three_models_are_kept(tmp_path, lanes, fork_server):
 
 def test_what_cannot_be_learnt_is_told(tmp_path, fork_server):
     (tmp_path / "documents").mkdir()
-    assert learn(LearningJob(tmp_path, "first"), fork_server)[-1] == Failed(
+    assert learn(LearningJob(tmp_path, "first"), fork_server)[-1] == LearningFailure(
         "there is no footage to learn from yet"
     )
 
@@ -269,7 +270,7 @@ def test_a_full_disk_fails_and_leaves_no_half_model(tmp_path, lanes, fork_server
     wait_until(
         lambda: (
             reports.extend(learning_reports(process))
-            or any(isinstance(report, Failed) for report in reports)
+            or any(isinstance(report, LearningFailure) for report in reports)
         ),
         "a failure",
     )
@@ -293,7 +294,7 @@ def test_a_learning_that_is_killed_fails(tmp_path, lanes, fork_server):
     wait_until(
         lambda: (
             reports.extend(learning_reports(process))
-            or any(isinstance(report, Failed) for report in reports)
+            or any(isinstance(report, LearningFailure) for report in reports)
         ),
         "a failure",
     )
@@ -317,13 +318,13 @@ def test_calling_an_event_normal_silences_the_like_of_it(camera, events, fork_se
     strongest = min(events, key=lambda event: event["normality"])
     model = folder / "model-1.habitus"
     scene = habitus.SceneModel.load(model)
-    found = silenced_by(model, [], strongest, events, fork_server=fork_server)
+    silences = partial(silenced_by, fork_server=fork_server, within=LONG)
+    found = silences(model, [], strongest, events)
     assert found == _silenced(scene, [], strongest, events)
     # What was accepted before is not told again.
-    again = silenced_by(model, [strongest] * 3, strongest, events, fork_server=fork_server)
+    again = silences(model, [strongest] * 3, strongest, events)
     assert again == _silenced(scene, [strongest] * 3, strongest, events)
-    many = silenced_by(model, [strongest] * 50, strongest, events, fork_server=fork_server)
-    assert many == []
+    assert silences(model, [strongest] * 50, strongest, events) == []
 
 
 def _silenced(scene, accepted, event, recent) -> list[int]:
@@ -361,6 +362,32 @@ def test_events_that_do_not_fit_a_new_model_are_noted(tmp_path, lanes, events, f
         "1 event(s) that were called normal do not count any more: they were seen with another "
         "frame size or mask"
     ]
+
+
+def test_names_of_behaviours_survive_learning_anew(tmp_path, lanes, fork_server):
+    folder = watched(tmp_path, lanes, turns=2)
+    assert learn(LearningJob(folder, "first"), fork_server)[-1].names == ()
+    words = habitus.SceneModel.load(
+        folder / "model-1.habitus"
+    ).model.parameters_.word_given_behaviour
+    names = ((1, "rightwards"), (2, "downwards"))
+    job = LearningJob(folder, "asked", seed=7, before="model-1.habitus", names=names)
+    again = learn(job, fork_server)[-1]
+    new = habitus.SceneModel.load(folder / again.model).model.parameters_.word_given_behaviour
+    kept = {name: int(number) for number, name in again.names}
+    for number, name in names:
+        likest = int((np.sqrt(words[:, [number - 1]]) * np.sqrt(new)).sum(axis=0).argmax()) + 1
+        noted = f"no behaviour is like the one called {name!r} any more" in again.notes
+        assert kept.get(name) == likest or noted, "kept where it is, or said that it is not"
+    assert kept, "one at least is there again"
+
+
+def test_names_of_a_model_that_is_gone_are_dropped_and_that_is_said(tmp_path, lanes, fork_server):
+    folder = watched(tmp_path, lanes, turns=1)
+    job = LearningJob(folder, "asked", before="model-9.habitus", names=((1, "green"),))
+    last = learn(job, fork_server)[-1]
+    assert last.names == ()
+    assert "no behaviour is like the one called 'green' any more" in last.notes
 
 
 def likeness(one: dict, other: dict) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from habitus.compiled import compiled, compiled_lanes
+from habitus.compiled import compiled, compiled_lanes, prepare
 from habitus.video import vectors, windows
 from habitus.video.windows import block_difference, window_sums
 from reference import cells as twins
@@ -39,6 +39,7 @@ def sums_in_a_kernel(one, y, x, other, v, u):
     return window_sums(one, y, x, other, v, u)
 
 
+prepare()  # the kernels above are Numba's own, which do not
 DIFFERENCES = {
     "python": block_difference,
     "plain kernel": njit(block_difference),

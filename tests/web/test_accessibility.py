@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from habitus.web.admin_routes import PARTS
 from habitus.web.database import CameraRow, Channel
 from reference.console_pages import DESK, PHONE, RULES, Site
 from reference.processes import wait_until
@@ -18,12 +19,13 @@ PAGES = (
     "/cameras/new",
     "/cameras/market-junction",
     "/cameras/market-junction/edit",
+    "/cameras/market-junction/zones",
     "/events",
     "/events?review=unusual",
     f"/events/{EVENT}",
     "/review",
     "/settings",
-    *(f"/settings/{part}" for part in ("people", "tokens", "disk", "notices", "audit")),
+    *(f"/settings/{part}" for part in PARTS if part != "channels"),
     "/account",
     "/api",
     "/login",

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.event import listen, remove
 
-from habitus.site.journal import JournalFiles
+from habitus.site.relearning import LearntModel
 from habitus.web import store
+from habitus.web.administration import camera_of
 from habitus.web.app import create_app
 from habitus.web.database import CameraRow, Channel
 from habitus.web.server import Console
@@ -22,6 +23,13 @@ from reference.consoles import START, add_camera, entry, event_json
 from reference.footage import encode, moving_square
 from reference.visitors import Visitor, visitors
 
+ZONE: dict[str, Any] = {
+    "name": "Loading bay",
+    "kind": "own",
+    "polygon": [[0, 0], [10, 0], [10, 10]],
+    "alerts_per_day": 1.0,
+    "hours": [{"days": ["mon", "fri"], "start": "22:00", "end": "06:00"}],
+}
 NAUGHTY = '<img src=x onerror="alert(1)">'
 
 
@@ -39,14 +47,13 @@ def add_events(console: Console, n: int, camera: str = "north", **fields: Any) -
     return ids
 
 
-def add_files(console: Console, event_id: str) -> JournalFiles:
+def add_files(console: Console, event_id: str) -> dict[str, str]:
     folder = console.settings.camera_folder("north") / "events"
     folder.mkdir(parents=True)
-    names = JournalFiles(
-        thumbnail=f"{event_id}.jpg", heat=f"{event_id}.heat.jpg", clip=f"{event_id}.mp4"
-    )
+    endings = {"thumbnail": "jpg", "heat": "heat.jpg", "clip": "mp4"}
+    names = {kind: f"{event_id}.{ending}" for kind, ending in endings.items()}
     for k, name in enumerate(names.values()):
-        (folder / str(name)).write_bytes(bytes([65 + k]) * 1000)
+        (folder / name).write_bytes(bytes([65 + k]) * 1000)
     return names
 
 
@@ -70,10 +77,10 @@ def test_a_camera_is_added_changed_and_removed(browser: Visitor, console: Consol
     assert b"hunter2" not in stored.secret_address
     assert console.vault.open(stored.secret_address) == address
 
-    mask = [[[0, 0], [10, 0], [10, 10]]]
-    changes = {"mask": mask, "enabled": False, "options": {"fps": 5}}
+    changes = {"zones": [ZONE], "enabled": False, "options": {"fps": 5}}
     changed = browser.change("PATCH", "/api/cameras/north-gate", json=changes).json()
-    assert (changed["mask"], changed["enabled"], changed["options"]) == (mask, False, {"fps": 5})
+    assert changed["zones"] == [ZONE]
+    assert (changed["enabled"], changed["options"]) == (False, {"fps": 5})
     assert changed["alerts_per_day"] == 2
     fast = {"options": {"fast": True, "fps": None}}
     changed = browser.change("PATCH", "/api/cameras/north-gate", json=fast).json()
@@ -86,6 +93,74 @@ def test_a_camera_is_added_changed_and_removed(browser: Visitor, console: Consol
 
     assert browser.change("DELETE", "/api/cameras/north-gate").status_code == 204
     assert browser.get("/api/cameras/north-gate").status_code == 404
+
+
+def test_a_zone_is_within_the_picture_of_its_camera(browser: Visitor, console: Console) -> None:
+    add_camera(console, width=192, height=144)
+    far = ZONE | {"polygon": [[200, 0], [240, 0], [240, 40]]}
+    refused = browser.change("PATCH", "/api/cameras/north", json={"zones": [far]})
+    assert refused.status_code == 422
+    assert refused.json()["detail"] == (
+        "zone 'Loading bay' must be a polygon of the frame, which has 192x144 pixels, found "
+        "'200,0 240,0 240,40' outside it"
+    )
+    misspelt = {"zones": [ZONE, ZONE | {"polygon": []}]}
+    refused = browser.change("PATCH", "/api/cameras/north", json=misspelt)
+    assert refused.status_code == 422
+    assert console.database.read(camera_of, "north").zones == []
+
+
+def test_events_are_found_by_their_zone_and_say_it(browser: Visitor, console: Console) -> None:
+    add_camera(console)
+    of_zone = {"zone": "Loading bay", "explanation": "in Loading bay: something moving left"}
+    with console.database.transaction() as session:
+        store.ingest(session, "north", entry("a1", event=event_json(**of_zone)))
+        store.ingest(session, "north", entry("a2", event=event_json()))
+        not_raised = entry("a3", alarm=False, quiet=True, event=event_json(**of_zone))
+        store.ingest(session, "north", not_raised)
+
+    def found(query: str) -> list[str]:
+        return [event["id"] for event in browser.get(f"/api/events?{query}").json()["events"]]
+
+    assert found("zone=Loading bay") == ["a1"]
+    assert found("zone=Gate") == []
+    assert found("quiet=true") == ["a3"]
+    assert sorted(found("alarms_only=false")) == ["a1", "a2", "a3"]
+    assert browser.get("/api/events/a1").json()["zone"] == "Loading bay"
+    lines = browser.get("/api/events.csv?zone=Loading bay").text.splitlines()
+    assert [line.split(",")[:3] for line in lines] == [
+        ["id", "camera", "zone"],
+        ["a1", "North", "Loading bay"],
+    ]
+    assert browser.get("/api/precision?days=3650").json()["twice"]["alarms"] == 2, "not a3"
+
+
+def test_behaviours_are_named(browser: Visitor, console: Console) -> None:
+    add_camera(console, model="model-1.habitus")
+    path = "/api/cameras/north/behaviours/2"
+    nothing = browser.change("PATCH", path, json={"name": "north-south green"})
+    assert nothing.status_code == 404
+    with console.database.transaction() as session:
+        number = store.begin_learning(session, "north", "first", START)
+        learnt = LearntModel("model-1.habitus", "", (), START, START + 300, 300, 4)
+        store.end_learning(session, number, learnt, START + 400)
+    assert browser.change("PATCH", path, json={"name": " north-south  green "}).status_code == 204
+    folder = console.settings.camera_folder("north")
+    folder.mkdir(parents=True)
+    (folder / "model-1.json").write_text(
+        json.dumps(
+            [{"number": n, "share": 0.5, "seconds": 9, "next": [], "picture": None} for n in (1, 2)]
+        )
+    )
+    timeline = f"/api/cameras/north/timeline?since={START}&until={START + 3600}"
+    assert browser.get(timeline).json()["names"] == [
+        {"since": START + 400, "names": {"2": "north-south green"}}
+    ]
+    assert "north-south green" in browser.get("/cameras/north").text
+    again = browser.change("PATCH", path.replace("2", "1"), json={"name": "north-south green"})
+    assert again.status_code == 409
+    assert browser.change("PATCH", path, json={"name": ""}).status_code == 204
+    assert browser.get(timeline).json()["names"][0]["names"] == {}
 
 
 def test_ids_of_cameras_are_their_own(browser: Visitor) -> None:
@@ -117,9 +192,22 @@ def test_ids_of_cameras_are_their_own(browser: Visitor) -> None:
         {"alerts_per_day": 1e9},
         {"learn_days": 0},
         {"learn_days": 1.5},
-        {"mask": [[[0, 0], [1, 1]]]},
-        {"mask": [[[0, 0, 0], [1, 1, 1], [2, 2, 2]]]},
-        {"mask": [[[0, 0], [1e9, 1], [2, 2]]]},
+        {"mask": [[[0, 0], [9, 0], [9, 9]]]},
+        {"zones": [{"name": "Gate"}]},
+        {"zones": [{"name": "Gate", "polygon": [[0, 0], [1, 1]]}]},
+        {"zones": [{"name": "Gate", "polygon": [[0, 0, 0], [1, 1, 1], [2, 0, 2]]}]},
+        {"zones": [{"name": "Gate", "polygon": [[0, 0], [1e9, 1], [2, 2]]}]},
+        {"zones": [{"name": "Gate", "polygon": [[0, 0], [1, 1], [2, 2]]}]},
+        {"zones": [ZONE, ZONE]},
+        {"zones": [ZONE | {"name": " "}]},
+        {"zones": [ZONE | {"kind": "ignore"}]},
+        {"zones": [ZONE | {"kind": "mask"}]},
+        {"zones": [ZONE | {"alerts_per_day": 0}]},
+        {"zones": [ZONE | {"hours": [{"start": "22:00"}]}]},
+        {"zones": [ZONE | {"hours": [{"start": "24:00", "end": "06:00"}]}]},
+        {"zones": [ZONE | {"hours": [{"days": ["day"], "start": "22:00", "end": "06:00"}]}]},
+        {"options": {"timezone": "Mars/Olympus"}},
+        {"options": {"timezone": "../../etc/passwd"}},
         {"options": {"other_hosts": True}},
         {"options": {"fps": 0}},
         {"options": {"nonsense": 1}},
@@ -174,6 +262,9 @@ def test_events_in_parts_and_by_filters(browser: Visitor, console: Console) -> N
         if before is None:
             break
     assert found == ids[::-1]
+    whole = browser.get(f"/api/events/{ids[0]}").json()
+    assert whole.keys() - part["events"][0].keys() == {"details", "newer", "older"}
+    assert whole["details"]["habitus"] == "event"
 
     def listed(**query: Any) -> list[str]:
         answer = browser.get("/api/events", params=query).json()
@@ -209,9 +300,11 @@ def test_one_event_and_its_review(browser: Visitor, console: Console) -> None:
 
 def test_files_of_an_event_in_parts(browser: Visitor, console: Console) -> None:
     add_camera(console)
-    (event,) = add_events(console, 1, files=(files := add_files(console, "north-000")))
+    files = add_files(console, "north-000")
+    clip = files.pop("clip")
+    (event,) = add_events(console, 1, **files)
     with console.database.transaction() as session:
-        store.ingest(session, "north", entry(event, kind="clip", event={}, files=files))
+        store.ingest(session, "north", entry(event, clip=clip))
     for k, (name, media) in enumerate(
         {"thumbnail": "image/jpeg", "heat": "image/jpeg", "clip": "video/mp4"}.items()
     ):
@@ -232,8 +325,8 @@ def test_files_of_an_event_in_parts(browser: Visitor, console: Console) -> None:
 
 def test_files_that_are_not_there(browser: Visitor, console: Console) -> None:
     add_camera(console)
-    (event,) = add_events(console, 1, files={"thumbnail": "gone.jpg"})
-    clip = entry(event, kind="clip", event={}, files={"clip": "../../../secret.key"})
+    (event,) = add_events(console, 1, thumbnail="gone.jpg")
+    clip = entry(event, clip="../../../secret.key")
     with console.database.transaction() as session:
         store.ingest(session, "north", clip)
     assert browser.get(f"/api/events/{event}/thumbnail").status_code == 404
@@ -374,7 +467,7 @@ def test_health_says_that_the_database_cannot_be_written(
         ("/api/settings", {"retention_days": True}),
         ("/api/cameras/north", {"alerts_per_day": True}),
         ("/api/cameras/north", {"options": {"fps": True}}),
-        ("/api/cameras/north", {"mask": [[[True, 0], [9, 0], [9, 9]]]}),
+        ("/api/cameras/north", {"zones": [{"name": "A", "polygon": [[True, 0], [9, 0], [9, 9]]}]}),
     ],
 )
 def test_true_is_no_number(

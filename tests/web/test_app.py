@@ -35,7 +35,9 @@ FORMS = [
     ("/settings/channels", f"{A_BROKER}&most_per_hour=999999"),
     ("/settings/channels", f"{A_BROKER}&username=%00"),
     ("/cameras", f"{A_CAMERA}&learn_days=inf"),
-    ("/cameras", f"{A_CAMERA}&mask=[[[{TOO_LARGE},0],[0,0],[1,1]]]"),
+    ("/cameras/north/zones", "zones=[[[["),
+    ("/cameras/north/zones", f'zones=[{{"name":"a","polygon":[[{TOO_LARGE},0],[0,0],[1,1]]}}]'),
+    ("/cameras/north/zones", "zones=[]&timezone=%00"),
     ("/cameras/north", "name=a&learn_days=nan"),
 ]
 VALUES = [

@@ -1,19 +1,27 @@
+import contextlib
 import io
 import json
+import logging
+import threading
 import zipfile
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 from sqlalchemy import select
 
 import habitus
-from habitus.site.pipe_messages import Judged
-from habitus.web import store
-from habitus.web.backup import back_up, restore
-from habitus.web.database import Base, CameraRow, EventRow, Minute
+from habitus.site.pipe_messages import JudgedDocument
+from habitus.web import server_log, store
+from habitus.web.backup import back_up, check, put_in_place, restore, waiting
+from habitus.web.database import Base, CameraRow, Database, EventRow, Minute
 from habitus.web.server import Console, open_console
+from habitus.web.server_log import last_lines
 from habitus.web.server_settings import ServerSettings
+from reference.console_pages import Site
 from reference.consoles import START, add_camera, entry
 
 
@@ -22,9 +30,9 @@ def filled(any_console: Console) -> Console:
     """A console with something in it."""
     add_camera(any_console, address="rtsp://me:secret@192.0.2.1/main")
     buffer = store.MinuteBuffer()
-    buffer.add("north", Judged(START, -1.0, -9.0, 1, (), 1.0))
+    buffer.add("north", JudgedDocument(START, -1.0, -9.0, 1, (), 1.0))
     with any_console.database.transaction() as session:
-        store.ingest(session, "north", entry("a1", files={"thumbnail": "a1.jpg"}))
+        store.ingest(session, "north", entry("a1", thumbnail="a1.jpg"))
         store.write_audit(session, "me", "camera added", "north")
         buffer.write(session)
     folder = any_console.settings.camera_folder("north")
@@ -141,3 +149,136 @@ def test_what_is_no_backup_is_refused(tmp_path: Path, contents: bytes, reason: s
     with pytest.raises(habitus.FileError, match=reason):
         restore(tmp_path / "a.zip", tmp_path / "restored")
     assert not (tmp_path / "restored").exists()
+
+
+def served(folder: Path, during: Callable[[str], None] = lambda address: None) -> list[str]:
+    """Start a console and end it; return what its log says."""
+    stop = threading.Event()
+
+    def started(address: str) -> None:
+        during(address)
+        stop.set()
+
+    habitus.serve(folder, port=0, started=started, stop=stop)
+    return last_lines(folder)
+
+
+@pytest.fixture
+def given(console: Console, tmp_path: Path) -> Path:
+    """A backup of a console with one camera; the console has another one since."""
+    add_camera(console, address="rtsp://me:secret@192.0.2.1/main", enabled=False)
+    file = tmp_path / "given.backup"
+    back_up(console.settings.data, file)
+    add_camera(console, "later", enabled=False)
+    console.database.close()
+    return file
+
+
+def cameras(folder: Path) -> set[str]:
+    with closing(Database.in_folder(folder)) as database, database.session() as session:
+        return set(session.scalars(select(CameraRow.id)))
+
+
+def test_a_backup_that_waits_is_put_in_place_at_the_next_start(
+    console: Console, given: Path
+) -> None:
+    data = console.settings.data
+    check(given, console.settings)
+    assert cameras(data) == {"north", "later"}
+    waiting(console.settings).write_bytes(given.read_bytes())
+    lines = served(data)
+    assert cameras(data) == {"north"}
+    assert cameras(data / "before-restore") == {"north", "later"}
+    assert any("the backup is restored" in line for line in lines)
+    assert not list(data.glob("restore*"))
+    served(data)
+    assert cameras(data) == {"north"}
+
+
+@pytest.mark.parametrize("damage", ["cut", "no zip", "no database"])
+def test_a_damaged_backup_changes_nothing(console: Console, given: Path, damage: str) -> None:
+    data = console.settings.data
+    if damage == "cut":
+        given.write_bytes(given.read_bytes()[:-500])
+    elif damage == "no zip":
+        given.write_bytes(b"nothing")
+    else:
+        with zipfile.ZipFile(given, "w") as archive:
+            archive.writestr("habitus.sqlite", b"nothing")
+    with pytest.raises(habitus.HabitusError):
+        check(given, console.settings)
+    waiting(console.settings).write_bytes(given.read_bytes())
+    lines = served(data)
+    assert cameras(data) == {"north", "later"}
+    assert any("nothing was changed" in line for line in lines)
+    assert not (data / "before-restore").exists()
+
+
+@pytest.mark.parametrize("n_renames", range(1, 9))
+def test_a_restore_that_is_interrupted_goes_on(
+    console: Console, given: Path, monkeypatch: pytest.MonkeyPatch, n_renames: int
+) -> None:
+    data, left = console.settings.data, [n_renames]
+    waiting(console.settings).write_bytes(given.read_bytes())
+    rename = Path.rename
+
+    def interrupted(self: Path, target: Path) -> Path:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with contextlib.suppress(KeyboardInterrupt):
+        put_in_place(console.settings)
+    put_in_place(console.settings)
+    assert cameras(data) == {"north"}
+    assert cameras(data / "before-restore") == {"north", "later"}
+    assert put_in_place(console.settings) == ""
+
+
+def test_the_log_has_no_secrets(console: Console) -> None:
+    data = console.settings.data
+    console.database.close()
+
+    def during(address: str) -> None:
+        logging.getLogger("habitus.web.supervisor").error("rtsp://me:s3cret@camera/1 is away")
+        server_log.LOGGER.info("Authorization: Bearer habitus_abcdefghijk password=pa55word")
+
+    text = "\n".join(served(data, during))
+    assert "rtsp://camera/1 is away" in text
+    assert f"habitus {habitus.__version__} starts" in text
+    assert "habitus ends" in text
+    for secret in ("s3cret", "abcdefghijk", "pa55word"):
+        assert secret not in text
+    assert (data / "server.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_backup_restore_and_log_are_on_the_page(
+    site: Site, look: dict[str, Any], tmp_path: Path
+) -> None:
+    allowed = ("status of 4",)
+    visit = site.visit("/settings/backup", allowed=allowed, accept_downloads=True, **look)
+    page = visit.page
+    with page.expect_download() as downloaded:
+        page.get_by_role("button", name="Download a backup").click()
+    file = tmp_path / "given.backup"
+    downloaded.value.save_as(file)
+    assert downloaded.value.suggested_filename.endswith(".backup")
+    assert "secret.key" in zipfile.ZipFile(file).namelist()
+    assert not list(site.console.settings.data.glob("tmp*"))
+    broken = tmp_path / "broken.backup"
+    broken.write_bytes(file.read_bytes()[:-100])
+    page.get_by_label("File of a backup").set_input_files(broken)
+    page.get_by_role("button", name="Restore it").click()
+    expect(page.locator("#restore-said")).to_contain_text("not a complete backup")
+    page.get_by_label("File of a backup").set_input_files(file)
+    page.get_by_role("button", name="Restore it").click()
+    expect(page.locator("#restore")).to_contain_text("A backup waits")
+    assert waiting(site.console.settings).exists()
+    page.get_by_role("button", name="Withdraw it").click()
+    expect(page.get_by_role("button", name="Restore it")).to_be_visible()
+    assert not waiting(site.console.settings).exists()
+    visit.go("/settings/log")
+    expect(page.locator("pre")).to_be_visible()
+    assert visit.overflow() <= 0

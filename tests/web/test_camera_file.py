@@ -14,8 +14,12 @@ GATE = """
 name = "North gate"
 address = "rtsp://me:hunter2@192.0.2.1/main"
 alerts_per_day = 3
-mask = [[[0, 0], [120, 0], [120, 40], [0, 40]]]
 options = { fps = 5 }
+
+[[camera.zones]]
+name = "Bay"
+polygon = [[0, 0], [120, 0], [120, 40]]
+hours = [{ start = "22:00", end = "06:00" }]
 """
 YARD = """
 [[camera]]
@@ -59,6 +63,7 @@ def test_cameras_are_added_and_changed(console: Console) -> None:
         "rtsp://192.0.2.1/main",
     )
     assert gate.options == {"local": True, "fps": 5}
+    assert [zone["name"] for zone in gate.zones] == ["Bay"]
     assert yard.kind == "playback"
     assert console.vault.open(yard.secret_address) == str((videos / "yard.mp4").resolve())
 
@@ -79,14 +84,21 @@ def test_cameras_are_added_and_changed(console: Console) -> None:
         ("[[camera]\n", "line 1"),
         ('[[camera]]\nname = "a"\naddress = \n', "line 3"),
         ('\n\n[[camera]]\nname = "a"\n', "line 3: a camera needs its address"),
-        (f"{GATE}\n[[camera]]\nadress = 1\n", "line 9: a camera has no adress"),
+        (f"{GATE}\n[[camera]]\nadress = 1\n", "line 13: a camera has no adress"),
         (GATE.replace("= 3", '= "3"'), "line 2: alerts_per_day is of the wrong type"),
         (GATE.replace("= 3", "= true"), "line 2: alerts_per_day is of the wrong type"),
         (GATE.replace("= 3", "= 0"), "line 2: alerts_per_day must be from"),
         (GATE.replace("fps", "fpz"), "line 2: an option is one of"),
-        (GATE.replace("[[[0, 0]", "[[[0, 0, 0]"), "line 2: mask must be"),
-        (GATE.replace("[[[0, 0]", '[["a"'), "line 2: mask must be"),
-        (GATE + GATE, "line 9: the camera of line 2 has the same id"),
+        (GATE.replace("[[0, 0]", "[[0, 0, 0]"), "line 2: zone 1: polygon must be 3 to 200"),
+        (GATE.replace("[[0, 0]", '["a"'), "line 2: zone 1: polygon must be 3 to 200"),
+        (GATE.replace("22:00", "22"), "line 2: zone 1: hours must be spans"),
+        (GATE.replace("hours", "times"), "line 2: a zone has no times, only name"),
+        (GATE.replace("[120, 40]", "[60, 0]"), "line 2: zone 'Bay' must be a polygon with an area"),
+        (
+            GATE.replace("camera.zones", "camera.mask"),
+            r"line 2: a camera has zones \(.*\) in place of mask",
+        ),
+        (GATE + GATE, "line 13: the camera of line 2 has the same id"),
         (YARD, "line 2: there is no file"),
         (YARD.replace('"yard"', '"../yard"'), "line 2: an id has"),
         ("[camera]\nname = 1\n", r"expected tables named \[\[camera\]\]"),

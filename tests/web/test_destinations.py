@@ -50,4 +50,6 @@ def test_names_that_lead_to_the_local_link_are_refused(
         send("webhook", {"url": hook.url.replace("127.0.0.1", "localhost")})
         send("apprise", {"url": hook.url.replace("http://127.0.0.1", "json://localhost")})
         assert hook.posted == []
+    mail = {"from": "a@example.org", "to": "b@example.org"}
+    send("mail", {"host": "localhost", "port": free_port(), **mail})
     send("mqtt", {"host": "localhost", "port": free_port()})

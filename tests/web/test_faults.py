@@ -18,7 +18,7 @@ import psutil
 from sqlalchemy import func, select
 
 from habitus.jobs.fork_server import ForkServer
-from habitus.site.journal import file_entry
+from habitus.site.journal import file_event
 from habitus.web.database import EventRow, OutboxEntry
 from habitus.web.server import Console
 from habitus.web.supervisor import Supervisor
@@ -202,12 +202,12 @@ def test_a_clock_that_is_set_back(console: Console, fork_server: ForkServer) -> 
     add_camera(console, kind="recording", state="ended")  # no process that files further ones
     journal = console.settings.camera_folder("north") / "journal"
     later = {"start": START + 3600, "peak": START + 3600, "end": START + 3601}
-    file_entry(journal, entry("b1", **later))
+    file_event(journal, entry("b1", **later))
     with supervised(console, fork_server):
         wait_until(lambda: n_events(console) == 1, "the first event")
         # Its end has a time before its start; then one of an hour before comes.
-        file_entry(journal, entry("b1", **later | {"end": START + 7}))
-        file_entry(journal, entry("a1"))
+        file_event(journal, entry("b1", **later | {"end": START + 7}))
+        file_event(journal, entry("a1"))
         wait_until(lambda: n_events(console) == 2, "the event of an earlier time")
         wait_until(lambda: not list(journal.glob("*.json")), "nothing waits")
     with console.database.session() as session:

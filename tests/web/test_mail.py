@@ -1,6 +1,7 @@
 import asyncio
 import email
 import email.policy
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from habitus.web.channels import DeliveryError, Notification, services
 from habitus.web.delivery import Deliverer
 from habitus.web.outbox import HOUR
 from habitus.web.server import Console
+from reference.certificates import make_certificate
 from reference.consoles import add_camera
 from reference.processes import wait_until
 from reference.streams import free_port
@@ -32,7 +34,7 @@ JPEG = b"\xff\xd8\xff\xe0 a picture \xff\xd9"
 class Post:
     """A mail server of one user; it refuses all mail while `full`."""
 
-    def __init__(self) -> None:
+    def __init__(self, **options: Any) -> None:
         self.mail: list[EmailMessage] = []
         self.full = False
         self.gate = threading.Event()
@@ -43,8 +45,7 @@ class Post:
             hostname="127.0.0.1",
             port=self.port,
             authenticator=self._authenticate,
-            auth_required=True,
-            auth_require_tls=False,
+            **{"auth_required": True, "auth_require_tls": False, **options},
         )
         self._controller.start()
 
@@ -65,6 +66,20 @@ class Post:
         assert isinstance(found, EmailMessage)
         self.mail.append(found)
         return "250 taken"
+
+    async def handle_RCPT(
+        self, _server: Any, _session: Any, envelope: Envelope, address: str, _options: Any
+    ) -> str:
+        if address.startswith("nobody"):
+            return "550 there is no such mailbox"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    def settings(self, **changes: Any) -> dict[str, Any]:
+        """Settings of a channel that is no address of Apprise."""
+        server = {"host": "localhost", "port": self.port, "security": "none"}
+        people = {"from": "Habitus <habitus@example.org>", "to": "me@example.org, you@example.org"}
+        return {**server, "username": USER, "password": PASSWORD, **people, **changes}
 
     def url(self, password: str = PASSWORD) -> str:
         return (
@@ -102,13 +117,14 @@ def text_of(message: EmailMessage) -> str:
     return str(body.get_content())
 
 
+@pytest.mark.parametrize("kind", ["apprise", "mail"])
 def test_an_event_is_one_mail_with_its_picture(
-    console: Console, post: Post, delivering: list[str]
+    console: Console, post: Post, delivering: list[str], kind: str
 ) -> None:
     folder = console.settings.camera_folder("north") / "events"
     folder.mkdir(parents=True)
     (folder / "event1.jpg").write_bytes(JPEG)
-    add_channel(console, "apprise", {"url": post.url()})
+    add_channel(console, kind, {"url": post.url()} if kind == "apprise" else post.settings())
     tell(console, "started", an_event(1, thumbnail="event1.jpg"))
     tell(console, "ended", an_event(1, thumbnail="event1.jpg", end=an_event(3).start))
     tell(console, "started", an_event(2, thumbnail="gone.jpg"))
@@ -116,10 +132,10 @@ def test_an_event_is_one_mail_with_its_picture(
     wait_until(lambda: all_told(console), "all are told")
     first, second, trouble = post.mail
     assert first["Subject"] == "North: something unusual"
-    assert first["To"] == "me@example.org"
+    assert first["To"].addresses[0].addr_spec == "me@example.org"
     text = text_of(first)
-    assert "moves against the usual direction" in text
-    assert "about once in 3 hours of normal footage" in text
+    assert "Moves against the usual direction" in text
+    assert "About once in 3 hours (how unusual, from 0 to 100: 0)" in text
     assert "http://127.0.0.1:8420/events/event1" in text
     (picture,) = first.iter_attachments()
     assert picture.get_content() == JPEG
@@ -198,6 +214,97 @@ def test_a_wrong_password_is_a_clear_failure_without_it(
     assert "\n" not in str(told.value)
     channels.send_test(console, add_channel(console, "apprise", {"url": post.url()}))
     assert post.mail[0]["Subject"] == "habitus: a test message"
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+def test_mail_is_encrypted_to_a_server_that_is_known(
+    console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, security: str
+) -> None:
+    certificate, key = make_certificate(tmp_path, "DNS:localhost")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    options = {"auth_require_tls": True, "require_starttls": True, "tls_context": context}
+    if security == "tls":
+        options = {"ssl_context": context, "auth_require_tls": False}
+    server = Post(**options)
+    try:
+        channel = add_channel(console, "mail", server.settings(security=security))
+        with pytest.raises(DeliveryError, match="certificate verify failed"):
+            channels.send_test(console, channel)
+        assert server.mail == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        channels.send_test(console, channel)
+        assert server.mail[0]["Subject"] == "habitus: a test message"
+        assert server.mail[0]["From"] == "Habitus <habitus@example.org>"
+    finally:
+        server.close()
+
+
+def test_a_mail_server_that_is_away_is_waited_for(
+    console: Console, post: Post, delivering: list[str]
+) -> None:
+    post.full = True
+    add_channel(console, "mail", post.settings(), name="my mail")
+    tell(console, "started", *(an_event(k) for k in range(1, 3)))
+    wait_until(lambda: outbox(console)[0].attempts >= 2, "it is tried again")
+    assert outbox(console)[0].error == "the server answered 452 the mailbox is full"
+    post.full = False
+    wait_until(lambda: all_told(console), "all are told")
+    first, second = (message["Message-ID"] for message in post.mail)
+    assert first != second
+    assert first.endswith("@example.org>")
+
+
+def test_a_mailbox_that_is_refused_is_a_notice(
+    console: Console, post: Post, delivering: list[str]
+) -> None:
+    settings = post.settings(to="me@example.org, nobody@example.org")
+    add_channel(console, "mail", settings, name="my mail")
+    tell(console, "started", an_event(1))
+    wait_until(lambda: all_told(console), "it is told")
+    (notice,) = console.bulletin.notices()
+    assert notice.text.startswith("my mail: the server refused nobody@example.org (550 ")
+    channel = add_channel(console, "mail", post.settings(to="nobody@example.org"))
+    with pytest.raises(DeliveryError, match="refused nobody@"):
+        channels.send_test(console, channel)
+
+
+def test_a_mail_server_does_not_learn_a_wrong_password_from_errors(
+    console: Console, post: Post
+) -> None:
+    channel = add_channel(console, "mail", post.settings(**{"password": "wr0ng"}))
+    with pytest.raises(DeliveryError, match="answered 535") as told:
+        channels.send_test(console, channel)
+    assert "wr0ng" not in str(told.value)
+    assert channel.shown_settings["password"] is True
+    assert "wr0ng" not in str(channel.shown_settings)
+
+
+@pytest.mark.parametrize(
+    ("changed", "parameter"),
+    [
+        ({"host": "a b"}, "host"),
+        ({"host": "169.254.169.254"}, "host"),
+        ({"port": 70000}, "port"),
+        ({"port": True}, "port"),
+        ({"security": "ssl2"}, "security"),
+        ({"from": "nobody"}, "from"),
+        ({"from": "a@example.org, b@example.org"}, "from"),
+        ({"to": ""}, "to"),
+        ({"to": "me@example.org, "}, "to"),
+        ({"to": "me@example.org\nBcc: all@example.org"}, "to"),
+        ({"to": 5}, "to"),
+        ({"username": ""}, "username"),
+        ({"password": 5}, "password"),
+    ],
+)
+def test_settings_of_a_mail_server_are_checked(changed: dict[str, Any], parameter: str) -> None:
+    good = {"host": "mail.example.org", "from": "a@example.org", "to": "b@example.org"}
+    good |= {"username": USER, "password": PASSWORD}
+    assert channels.check("mail", good)["port"] == 587
+    with pytest.raises(InvalidInputError) as told:
+        channels.check("mail", {**good, **changed})
+    assert told.value.parameter == parameter
 
 
 def test_secrets_are_not_shown() -> None:

@@ -10,8 +10,9 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
 import habitus
+from habitus.site.zones import Zone, check_zones
 from habitus.web import queries
-from habitus.web.database import Base, Database, Setting
+from habitus.web.database import Base, CameraRow, Database, Setting
 from habitus.web.migrations import FOLDER, revision_of, scripts, upgrade
 from habitus.web.queries import EventFilter
 from habitus.web.server import Console
@@ -77,8 +78,8 @@ SECOND = '''"""A step that a later version might have."""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0003"
-down_revision = "0002"
+revision = "0004"
+down_revision = "0003"
 
 
 def upgrade() -> None:
@@ -88,21 +89,21 @@ def upgrade() -> None:
 
 def test_an_older_database_is_brought_up_to_date(any_console: Console, tmp_path: Path) -> None:
     shutil.copytree(FOLDER / "versions", tmp_path / "versions")
-    (tmp_path / "versions" / "0003_note.py").write_text(SECOND)
+    (tmp_path / "versions" / "0004_note.py").write_text(SECOND)
     database = any_console.database
     with database.transaction() as session:
         session.add(Setting(key="quota", value={"bytes": 1}))
     upgrade(database, steps=scripts(tmp_path))
-    assert revision_of(database) == "0003"
+    assert revision_of(database) == "0004"
     with database.engine.connect() as connection:
         row = connection.execute(text("SELECT key, note FROM settings")).one()
     assert tuple(row) == ("quota", "none")
     with pytest.raises(habitus.InvalidInputError, match="newer"):
         upgrade(database)
     if database.is_sqlite:
-        before = any_console.settings.data / "habitus.sqlite.before-0003"
+        before = any_console.settings.data / "habitus.sqlite.before-0004"
         with closing(Database(f"sqlite:///{before}")) as copy:
-            assert revision_of(copy) == "0002"
+            assert revision_of(copy) == "0003"
             with copy.session() as session:
                 assert session.get_one(Setting, "quota").value == {"bytes": 1}
 
@@ -123,9 +124,28 @@ def test_events_of_before_are_found_as_new_ones(tmp_path: Path) -> None:
                 connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({binds})"), values)  # noqa: S608
         upgrade(database)
         assert differences(database) == []
-        wanted = EventFilter(words="LEFT", least_unusual=50)
+        wanted = EventFilter(words="LEFT", unusual=50)
         (found,) = database.read(queries.events, wanted).events
         assert (found.unusual, found.starred, found.note) == (55, False, "")
+
+
+def test_masks_and_regions_of_before_are_zones(tmp_path: Path) -> None:
+    polygon = "[[0, 0], [8, 0], [8, 8]]"
+    camera = CAMERA | {"mask": f"[{polygon}, {polygon}]", "region": f"[{polygon}]"}
+    with closing(Database.in_folder(tmp_path)) as database:
+        upgrade(database, "0002")
+        with database.engine.begin() as connection:
+            names = ", ".join(f'"{k}"' for k in camera), ", ".join(f":{k}" for k in camera)
+            connection.execute(text("INSERT INTO cameras ({}) VALUES ({})".format(*names)), camera)  # noqa: S608
+        upgrade(database)
+        with database.session() as session:
+            zones = session.get_one(CameraRow, "north").zones
+    assert [(zone["name"], zone["kind"]) for zone in zones] == [
+        ("Not watched 1", "ignore"),
+        ("Not watched 2", "ignore"),
+        ("Watched 1", "watch"),
+    ]
+    check_zones([Zone.of(zone) for zone in zones], (360, 288))
 
 
 CAMERA = {

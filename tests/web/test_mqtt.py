@@ -2,6 +2,7 @@ import contextlib
 import gc
 import json
 import queue
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ import pytest
 from sqlalchemy import select
 
 from habitus import InvalidInputError
+from habitus.site.pipe_messages import CameraPicture
 from habitus.web import channels
 from habitus.web.channels import DeliveryError
-from habitus.web.database import CameraRow, Channel, Setting
+from habitus.web.database import CameraRow, Channel, EventRow, Setting
 from habitus.web.delivery import Deliverer
 from habitus.web.server import Console
+from habitus.web.supervisor import LatestReports, Supervisor
 from reference.consoles import add_camera
 from reference.processes import LONG, wait_until
 from reference.system import BROKER, needs
@@ -41,6 +44,7 @@ class Subscriber:
         self.n_repeated = 0
         """Of these, those that the broker told again, as it did not know of their arrival."""
         self.statuses: list[str] = []
+        self.reviews: list[dict[str, Any]] = []
         self._subscribed: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._client = mqtt.Client(
             mqtt.CallbackAPIVersion.VERSION2, client_id="subscriber", clean_session=False
@@ -63,6 +67,11 @@ class Subscriber:
             self.events.append({"topic": message.topic, **json.loads(message.payload)})
             self.n_repeated += message.dup
             return
+        if message.topic.endswith("/reviews"):
+            self.reviews.append(json.loads(message.payload))
+            return
+        if message.topic.endswith("/review"):
+            return
         if message.topic.endswith("/status"):
             self.statuses.append(message.payload.decode())
         if message.payload:
@@ -73,6 +82,9 @@ class Subscriber:
     def text(self, topic: str) -> str | None:
         found = self.retained.get(topic)
         return None if found is None else found.decode()
+
+    def publish(self, topic: str, payload: str) -> None:
+        self._client.publish(topic, payload, qos=1).wait_for_publish(LONG)
 
     def close(self) -> None:
         self._client.disconnect()
@@ -153,7 +165,7 @@ def test_home_assistant_finds_cameras_and_forgets_removed_ones(
         console, "mqtt", broker.settings | {"topic": "site/one"}, cameras=["north", "south"]
     )
     with subscribed(broker) as heard:
-        parts = ("unusual", "condition", "last", "picture")
+        parts = ("unusual", "condition", "last", "picture", "live", "call_normal", "call_unusual")
         wait_until(lambda: len(configurations(heard)) == 2 * len(parts), "all are found")
         found = configurations(heard)
         assert len({config["unique_id"] for config in found.values()}) == len(found)
@@ -174,6 +186,80 @@ def test_home_assistant_finds_cameras_and_forgets_removed_ones(
         assert session.scalars(select(Setting)).all() == []
 
 
+def test_events_are_also_told_as_those_of_frigate(
+    console: Console, broker: Broker, delivering: list[str]
+) -> None:
+    add_camera(console)
+    add_channel(console, "mqtt", broker.settings)
+    with subscribed(broker) as heard:
+        tell(console, "started", an_event(1, thumbnail="event1.jpg"))
+        tell(console, "ended", an_event(1, thumbnail="event1.jpg", end=an_event(2).start))
+        tell(console, "trouble", a_trouble())
+        wait_until(lambda: len(heard.events) == 3, "all are told")
+        wait_until(lambda: len(heard.reviews) == 2, "both are told")
+    new, end = heard.reviews
+    assert (new["type"], end["type"]) == ("new", "end")
+    assert new["after"] == new["before"] == end["before"]
+    assert end["after"] == {**new["after"], "end_time": an_event(2).start}
+    data = new["after"].pop("data")
+    assert new["after"] == {
+        "id": "event1",
+        "camera": "north",
+        "start_time": an_event(1).start,
+        "end_time": None,
+        "severity": "alert",
+        "thumb_path": "http://127.0.0.1:8420/api/events/event1/thumbnail",
+    }
+    assert data.pop("metadata")["scene"] == "moves against the usual direction"
+    lists = {"sub_labels": [], "zones": [], "audio": []}
+    assert data == {"detections": ["event1"], "objects": ["unusual"], **lists}
+
+
+def test_the_last_event_is_reviewed_by_a_button(
+    console: Console, broker: Broker, delivering: list[str]
+) -> None:
+    for camera in ("north", "south"):
+        add_camera(console, camera)
+    channel = add_channel(console, "mqtt", broker.settings, cameras=["north"])
+
+    def reviewed() -> list[tuple[str, str | None, str | None]]:
+        with console.database.session() as session:
+            rows = session.scalars(select(EventRow).order_by(EventRow.id))
+            return [(row.id, row.review, row.reviewer) for row in rows]
+
+    with subscribed(broker) as heard:
+        tell(console, "started", an_event(1), an_event(2), an_event(3, "south"))
+        wait_until(lambda: heard.text("habitus/north/last"), "it is told")
+        heard.publish("habitus/south/review", "normal")  # not one of the channel's cameras
+        heard.publish("habitus/north/review", "unusual")
+        wait_until(lambda: reviewed()[1] == ("event2", "unusual", "MQTT"), "it is reviewed")
+        heard.publish("habitus/north/review", "nonsense")
+        wait_until(lambda: console.bulletin.notices(), "a notice")
+        assert [row[1] for row in reviewed()] == [None, "unusual", None]
+        heard.publish("habitus/north/review", "normal")
+        wait_until(lambda: reviewed()[1][1] == "normal", "it is reviewed anew")
+    assert "an event is normal or unusual" in console.bulletin.notices()[0].text
+    assert channel.name in console.bulletin.notices()[0].text
+
+
+def test_home_assistant_gets_the_live_picture(console: Console, broker: Broker) -> None:
+    add_camera(console)
+    jpeg = b"\xff\xd8 a live picture"
+    picture = CameraPicture(time.time(), jpeg, 16, 16, [], [])
+
+    class Watching(Supervisor):
+        def latest(self, camera_id: str) -> LatestReports:
+            return super().latest(camera_id)._replace(seen=picture)
+
+    console.supervisor = Watching(console)
+    add_channel(console, "mqtt", broker.settings)
+    with subscribed(broker) as heard, delivered(console):
+        wait_until(lambda: heard.retained.get("habitus/north/live") == jpeg, "it is shown")
+        config = configurations(heard)["homeassistant/camera/habitus_north/live/config"]
+        assert config["topic"] == "habitus/north/live"
+        assert config["unique_id"] == "habitus_north_live"
+
+
 def configurations(heard: Subscriber) -> dict[str, Any]:
     return {
         topic: json.loads(payload)
@@ -192,7 +278,7 @@ def test_cameras_that_were_removed_while_the_broker_was_away_are_forgotten(
     add_channel(console, "mqtt", broker.settings)
     with subscribed(broker) as heard:
         with delivered(console):
-            wait_until(lambda: len(configurations(heard)) == 8, "all are found")
+            wait_until(lambda: len(configurations(heard)) == 14, "all are found")
         wait_until(lambda: heard.text("habitus/status") == "offline", "the console has left")
     broker.stop()
     with console.database.transaction() as session:
@@ -200,9 +286,9 @@ def test_cameras_that_were_removed_while_the_broker_was_away_are_forgotten(
             session.delete(session.get_one(CameraRow, camera))
     broker.start()
     with subscribed(broker) as heard:
-        wait_until(lambda: len(configurations(heard)) == 8, "the broker forgot nothing")
+        wait_until(lambda: len(configurations(heard)) == 14, "the broker forgot nothing")
         with delivered(console):
-            n_left = 8 - 4 * len(removed)
+            n_left = 14 - 7 * len(removed)
             wait_until(lambda: len(configurations(heard)) == n_left, "they are gone")
 
 

@@ -10,7 +10,7 @@ import pytest
 from habitus import InvalidInputError
 from habitus.web.channels import Notification
 from habitus.web.database import Channel, OutboxEntry
-from habitus.web.outbox import HOUR, check_limits, digest_of, enqueue, is_quiet, take_next
+from habitus.web.outbox import HOUR, check_limits, digest_of, enqueue, is_quiet, snooze, take_next
 from habitus.web.server import Console
 from reference.consoles import add_camera
 from reference.telling import START, a_trouble, add_channel, an_event, outbox, outcomes, tell
@@ -270,3 +270,25 @@ def test_events_as_probable_are_ordered_by_how_far_they_are_below_the_threshold(
         held.append(OutboxEntry(kind="started", created=START, body=body))
     unusual = digest_of(held, START)["most_unusual"]
     assert [body["event"]["id"] for body in unusual] == ["e", "d", "b", "c", "a"]
+
+
+def test_a_snoozed_camera_tells_programs_and_troubles_alone(console: Console) -> None:
+    add_channel(console, "apprise", MAIL)
+    add_channel(console, "webhook", HOOK)
+    with console.database.transaction() as session:
+        snooze(session, "north", START + 100)
+    tell(console, "started", an_event(1), now=START)
+    tell(console, "trouble", a_trouble(), now=START)
+    tell(console, "started", an_event(2, "south"), now=START)
+    tell(console, "started", an_event(3), now=START + 101)
+    told = [(entry.channel_id, entry.subject) for entry in outbox(console)]
+    assert told == [
+        (2, "event1/started"),
+        *((channel, f"north-{START:.0f}/trouble") for channel in (1, 2)),
+        *((channel, "event2/started") for channel in (1, 2)),
+        *((channel, "event3/started") for channel in (1, 2)),
+    ]
+    with console.database.transaction() as session:
+        snooze(session, "north", None)
+    tell(console, "started", an_event(4), now=START)
+    assert [entry.channel_id for entry in outbox(console)[-2:]] == [1, 2]

@@ -14,9 +14,9 @@ import pytest
 from playwright.sync_api import Route, TimeoutError, expect
 from sqlalchemy import select
 
-from habitus.site.pipe_messages import Seen
+from habitus.site.journal import SiteEvent
+from habitus.site.pipe_messages import CameraPicture
 from habitus.web import administration, queries, reviews
-from habitus.web.answers import EventSummary
 from habitus.web.database import CameraRow, Channel, EventRow, Token
 from habitus.web.supervisor import LatestReports
 from reference.console_pages import LOOKS, RULES, Site
@@ -28,7 +28,7 @@ EVENT = f"{3:012x}"
 Look = dict[str, Any]
 
 
-def alarms(site: Site, review: str = "any") -> list[EventSummary]:
+def alarms(site: Site, review: str = "any") -> list[SiteEvent]:
     with site.console.database.session() as session:
         return queries.events(session, queries.EventFilter(review=review)).events
 
@@ -54,7 +54,7 @@ def test_the_theme_is_switched_and_kept(site: Site) -> None:
 def test_the_wall_shows_cameras_and_news_by_themselves(site: Site, look: Look) -> None:
     page = site.visit("/", **look).page
     expect(page.locator(".tile-name")).to_have_text(
-        ["Harbour gate", "Market junction", "Station road"]
+        ["Market junction", "Station road", "Harbour gate"]
     )
     expect(page.locator("#tile-harbour-gate .state")).to_have_text("lost")
     expect(page.locator("#link-state")).to_have_attribute("data-state", "live")
@@ -79,9 +79,9 @@ def test_the_wall_shows_cameras_and_news_by_themselves(site: Site, look: Look) -
 
 def test_pictures_that_are_not_of_now_look_so(site: Site) -> None:
     picture = next(site.console.settings.data.glob("cameras/*/events/*.jpg")).read_bytes()
-    seen = [Seen(time.time(), picture, 360, 288, [], [])]
+    seen = [CameraPicture(time.time(), picture, 360, 288, [], [])]
     site.console.supervisor = Mock()
-    site.console.supervisor.latest = lambda camera: LatestReports(seen[0], None, [], None, 1, 0)
+    site.console.supervisor.latest = lambda camera: LatestReports(seen[0], None, [], None, 1, 0, {})
     page = site.visit("/", allowed=("ERR_FAILED",)).page
     view = page.locator("#tile-station-road .view")
     expect(view.locator("img:not([data-waiting])")).to_be_visible()
@@ -178,60 +178,123 @@ def test_a_refused_channel_keeps_its_entries(site: Site) -> None:
     expect(page).to_have_url(re.compile("/settings$"))
 
 
-def test_shapes_are_drawn_with_the_mouse_and_undone(site: Site) -> None:
-    page = site.visit("/cameras/market-junction/edit").page
+ZONES = "/cameras/market-junction/zones"
+
+
+def zones_of(site: Site) -> list[dict[str, Any]]:
+    camera = next(c for c in stored(site, CameraRow) if c.id == "market-junction")
+    zones: list[dict[str, Any]] = camera.zones
+    return zones
+
+
+def corners_on(page: Any, *corners: tuple[float, float], tap: bool) -> None:
+    """Point at places of the picture, by shares of its width and height."""
     canvas = page.locator("#canvas")
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
+    for x, y in corners:
+        point = page.touchscreen.tap if tap else page.mouse.click
+        point(box["x"] + x * box["width"], box["y"] + y * box["height"])
 
-    def click(x: float, y: float) -> None:
-        page.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
 
-    for corner in ((0.1, 0.1), (0.5, 0.1), (0.5, 0.5), (0.1, 0.1)):
-        click(*corner)
-    page.get_by_role("button", name="Only here").click()
-    for corner in ((0.6, 0.6), (0.9, 0.6), (0.9, 0.9)):
-        click(*corner)
-    page.get_by_role("button", name="Close the shape").click()
-    expect(page.locator("#canvas polygon")).to_have_count(2)
-    page.get_by_role("button", name="Delete").click()
+def test_zones_are_drawn_named_changed_and_undone(site: Site, look: Look) -> None:
+    visit = site.visit(ZONES, **look)
+    page, tap = visit.page, "has_touch" in look
+    corners_on(page, (0.1, 0.1), (0.5, 0.1), (0.5, 0.5), (0.1, 0.1), tap=tap)
+    expect(page.locator("#canvas polygon")).to_have_count(1)
+    first = page.get_by_role("group", name="Zone Zone 1")
+    expect(first.get_by_label("Name")).to_be_focused()
+    page.keyboard.type("Loading bay")
+    card = page.get_by_role("group", name="Zone Loading bay")
+    card.get_by_label("Alerts per day").fill("0.5")
+    card.get_by_role("button", name="Hours in which it is armed").click()
+    card.get_by_label("Su").uncheck(force=True)
+    card.get_by_label("until").fill("07:30")
+    expect(page.locator("#canvas text")).to_have_text("Loading bay")
+    corners_on(page, (0.6, 0.6), (0.9, 0.6), (0.9, 0.9), tap=tap)
+    page.get_by_role("button", name="Close the zone").click()
+    second = page.get_by_role("group", name="Zone Zone 2")
+    second.get_by_label("What it does").select_option("ignore")
+    expect(second.get_by_label("Alerts per day")).to_be_hidden()
+    second.get_by_role("button", name="Delete").click()
     expect(page.locator("#canvas polygon")).to_have_count(1)
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator("#canvas polygon")).to_have_count(2)
+    expect(page.locator("#canvas polygon.ignore")).to_have_count(1)
+    assert visit.violations(RULES) == []
+    assert visit.overflow() <= 0
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").first).to_contain_text("The changes are in use")
-    camera = next(c for c in stored(site, CameraRow) if c.id == "market-junction")
-    assert [len(polygon) for polygon in camera.mask] == [3]
-    assert camera.mask[0][0] == pytest.approx([36, 29], abs=2)
-    assert camera.region[0][2] == pytest.approx([324, 259], abs=2)
+    bay, other = zones_of(site)
+    assert bay["polygon"] == [pytest.approx(c, abs=2) for c in ([36, 29], [180, 29], [180, 144])]
+    days = ["mon", "tue", "wed", "thu", "fri", "sat"]
+    assert bay["hours"] == [{"days": days, "start": "22:00", "end": "07:30"}]
+    assert (bay["name"], bay["kind"], bay["alerts_per_day"]) == ("Loading bay", "own", 0.5)
+    assert (other["name"], other["kind"], other["hours"]) == ("Zone 2", "ignore", [])
 
 
-def test_shapes_are_drawn_by_finger_on_a_phone(site: Site) -> None:
-    page = site.visit("/cameras/market-junction/edit", **LOOKS["phone"]).page
-    canvas = page.locator("#canvas")
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    for x, y in ((0.2, 0.2), (0.8, 0.2), (0.8, 0.8), (0.2, 0.2)):
-        page.touchscreen.tap(box["x"] + x * box["width"], box["y"] + y * box["height"])
-    expect(page.locator("#canvas polygon.mask")).to_have_count(1)
+def test_a_corner_is_moved_and_a_refused_zone_is_not_lost(site: Site) -> None:
+    page = site.visit(ZONES, allowed=("422",)).page
+    corners_on(page, (0.2, 0.2), (0.6, 0.2), (0.6, 0.6), (0.2, 0.2), tap=False)
+    box = page.locator("#canvas .corner").nth(1).bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 60, box["y"] - 20)
+    page.mouse.up()
+    moved = json.loads(page.locator("#zones").input_value())[0]["polygon"]
+    assert moved[1] != pytest.approx([216, 58], abs=4)
+    page.get_by_role("button", name="Add a zone").click()
+    page.get_by_label("x,y of each corner").nth(1).fill("500,0 600,0 600,90")
+    page.get_by_role("group", name="Zone Zone 2").get_by_label("Name").fill("Far")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#problem")).to_contain_text("Zone 'Far' must be a polygon of the frame")
+    expect(page.locator("#canvas polygon")).to_have_count(2)
+    assert zones_of(site) == []
 
 
-def test_shapes_are_drawn_with_keys_and_the_camera_is_removed(site: Site) -> None:
-    page = site.visit("/cameras/station-road/edit").page
+def test_zones_are_drawn_with_keys_and_typed(site: Site) -> None:
+    page = site.visit(ZONES).page
     page.locator("#canvas").focus()
     for keys in ("Enter", "Shift+ArrowRight Enter", "Shift+ArrowDown Enter", "Enter"):
         for key in keys.split():
             page.keyboard.press(key)
-    expect(page.locator("#canvas polygon.mask")).to_have_count(1)
+    expect(page.locator("#canvas polygon.own")).to_have_count(1)
+    page.locator("#canvas").focus()
     page.keyboard.press("Delete")
     expect(page.locator("#canvas polygon")).to_have_count(0)
     page.keyboard.press("Backspace")
-    assert json.loads(page.locator("#mask").input_value()) == [[[180, 144], [216, 144], [216, 180]]]
+    drawn = json.loads(page.locator("#zones").input_value())
+    assert [zone["polygon"] for zone in drawn] == [[[180, 144], [216, 144], [216, 180]]]
+    page.get_by_role("button", name="Add a zone").focus()
+    page.keyboard.press("Enter")
+    corners = page.get_by_label("x,y of each corner").nth(1)
+    corners.fill("0,0 90,0 90,90 0,90")
+    page.get_by_label("Time zone of the hours").fill("Europe/Berlin")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("The changes are in use")
+    assert [zone["polygon"][-1] for zone in zones_of(site)] == [[216, 180], [0, 90]]
+    camera = next(c for c in stored(site, CameraRow) if c.id == "market-junction")
+    assert camera.options["timezone"] == "Europe/Berlin"
+
+
+def test_a_camera_is_removed_with_keys(site: Site) -> None:
+    page = site.visit("/cameras/station-road/edit").page
     page.get_by_label("Yes, remove Station road").focus()
     page.keyboard.press("Space")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("It is removed")
     assert {camera.id for camera in stored(site, CameraRow)} == {"harbour-gate", "market-junction"}
+
+
+def test_events_are_filtered_by_zone(site: Site, look: Look) -> None:
+    site.happen("bay", zone="Loading bay", explanation="in Loading bay: a cow")
+    page = site.visit("/events", **look).page
+    page.get_by_text("More filters").click()
+    page.get_by_label("Zone", exact=True).select_option("Loading bay")
+    expect(page.locator("#results .event")).to_have_count(1)
+    expect(page).to_have_url(re.compile(r"zone=Loading"))
+    expect(page.locator("#event-bay")).to_contain_text("In Loading bay: a cow")
+    page.locator("#event-bay .whole").click()
+    expect(page.locator("dt:text-is('Zone') + dd")).to_have_text("Loading bay")
 
 
 def test_a_recording_is_chosen_and_judged(empty_site: Site, look: Look, tmp_path: Path) -> None:
@@ -300,7 +363,7 @@ def test_the_timeline_is_zoomed_and_opens_events(site: Site, look: Look) -> None
     with page.expect_response(lambda answer: "timeline" in answer.url):
         page.mouse.move(*_middle(page.locator("#timeline .u-over")))
         page.mouse.wheel(0, -300)
-    expect(page.locator("#readout")).to_contain_text(re.compile(r"how usual|lost"))
+    expect(page.locator("#readout")).to_contain_text(re.compile(r"how unusual|lost"))
     page.keyboard.press("End")
     with page.expect_response(lambda answer: "timeline" in answer.url):
         page.get_by_role("button", name="7 days").click()
@@ -339,7 +402,7 @@ def test_events_are_filtered_in_the_address_bar_and_endless(site: Site, look: Lo
     expect(page).to_have_url(re.compile(r"camera=harbour-gate"))
     expect(page.locator("#results .meta", has_text="Market junction")).to_have_count(0)
     page.get_by_label("Reviewed").select_option("unusual")
-    wanted = queries.EventFilter(["harbour-gate"], review="unusual")
+    wanted = queries.EventFilter(camera=["harbour-gate"], review="unusual")
     with site.console.database.session() as session:
         n_found = queries.count(session, wanted)
     expect(cards).to_have_count(n_found)
@@ -401,6 +464,14 @@ def test_events_are_taken_away_and_noted(site: Site) -> None:
         lines = list(csv.DictReader(archive.read("events.csv").decode().splitlines()))
     assert [(line["id"], line["note"]) for line in lines] == [(event, "'=a dog, not a car")]
     assert not list(site.console.settings.data.glob("export-*"))
+
+
+def test_terms_of_the_model_are_for_experts(site: Site) -> None:
+    visit = site.visit()
+    for path in ("/", "/cameras/market-junction", ZONES, "/events", f"/events/{EVENT}", "/review"):
+        seen = visit.go(path).locator("main").inner_text().lower()
+        found = [word for word in ("nats", "topic", "threshold", "document") if word in seen]
+        assert found == [], path
 
 
 def test_the_calendar_leads_to_days_and_hours(site: Site, look: Look) -> None:
@@ -479,6 +550,34 @@ def test_a_review_that_is_taken_back_brings_the_silenced_back(
     assert [card.id for card in alarms(site, "silenced")] == [card.id for card in waiting[1:3]]
     reviews.undo(site.console, waiting[0].id, "ann")
     assert alarms(site, "none") == waiting
+
+
+def test_the_timeline_of_a_recording_counts_from_its_beginning(site: Site) -> None:
+    def camera(**options: float) -> float:
+        with site.console.database.transaction() as session:
+            row = session.get_one(CameraRow, "market-junction")
+            row.kind, row.options = "recording", options
+            first = queries.learnings(session, row.id)[-1]
+            assert first.since is not None
+            first.until = first.since + 150
+            return first.since
+
+    start = camera()
+    site.happen("take", start=start + 83, explanation="a cow")
+    address = f"/cameras/market-junction?at={start + 83}"
+    page = site.visit(address).page
+    learnt, readout = page.locator("#learnt tbody tr").last, page.locator("#readout")
+    expect(learnt).to_contain_text("0:00 to 2:30 in the recording")
+    page.locator("#timeline canvas").wait_for()
+    page.keyboard.press("]")
+    expect(readout).to_have_text("1:23 · a cow")
+    expect(page.locator("#recent")).to_have_count(0)
+    camera(starts=start)
+    page.goto(site.address + address)
+    expect(learnt).not_to_contain_text("in the recording")
+    page.locator("#timeline canvas").wait_for()
+    page.keyboard.press("]")
+    expect(readout).to_have_text(re.compile(r"20\d\d at .* · a cow"))
 
 
 def test_recordings_show_where_and_a_date_only_if_it_is_known(site: Site) -> None:
@@ -722,3 +821,38 @@ def test_keys_are_shown_and_lead_to_pages(site: Site) -> None:
         page.keyboard.press(key)
         expect(page.locator("h1")).to_have_text(name)
         visit.settled()
+
+
+def test_e_mail_is_set_up_in_fields(site: Site, look: Look) -> None:
+    page = site.visit("/settings", allowed=("status of 4",), **look).page
+    page.get_by_text("Add e-mail").click()
+    form = page.locator("details[open] form")
+    form.get_by_label("Name").fill("Night mail")
+    form.get_by_label("Mail server").fill("mail.example.org")
+    form.get_by_label("Encryption").select_option("TLS from the start")
+    form.get_by_label("User").fill("habitus")
+    form.get_by_label("Password").fill("s3cret word")
+    form.get_by_label("From", exact=True).fill("habitus@example.org")
+    form.get_by_label("To", exact=True).fill("nobody")
+    form.get_by_role("button", name="Add").click()
+    expect(page.locator("#problem")).to_contain_text("To must be an address of e-mail")
+    expect(form.get_by_label("Mail server")).to_have_value("mail.example.org")
+    form.get_by_label("To", exact=True).fill("me@example.org, you@example.org")
+    form.get_by_role("button", name="Add").click()
+    added = page.locator("li", has_text="Night mail").first
+    expect(added).to_contain_text("mail.example.org")
+    assert "s3cret word" not in page.content()
+    added.get_by_text("Change").click()
+    expect(added.get_by_label("Port")).to_have_attribute("placeholder", "465")
+    expect(added.get_by_label("Encryption")).to_have_value("tls")
+
+
+def test_a_camera_is_snoozed_and_woken(site: Site, look: Look) -> None:
+    visit = site.visit("/cameras/market-junction", **look)
+    page = visit.page
+    page.get_by_label("Notifications").select_option("snooze for 4 hours")
+    expect(page.locator(".flash.good")).to_be_visible()
+    expect(page.locator("#snooze-form")).to_contain_text("snoozed until")
+    page.locator("#snooze-form").get_by_role("button", name="End").click()
+    expect(page.locator(".flash.good")).to_contain_text("sent again")
+    expect(page.get_by_label("Notifications")).to_be_visible()

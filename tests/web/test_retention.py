@@ -9,7 +9,7 @@ from cryptography.fernet import Fernet
 from sqlalchemy import select
 
 from habitus.jobs.fork_server import ForkServer
-from habitus.site.pipe_messages import CameraState, Judged, StateChanged
+from habitus.site.pipe_messages import CameraState, JudgedDocument, StateChanged
 from habitus.site.relearning import ThinningJob
 from habitus.web import queries, retention, store
 from habitus.web.administration import remove_camera
@@ -44,8 +44,8 @@ def put(console: Console, event_id: str, start: float, review: str | None = None
         (folder / name).write_bytes(b"x")
     times: dict[str, Any] = {"start": start, "end": start + 1, "peak": start}
     with console.database.transaction() as session:
-        picture = entry(event_id, files={"thumbnail": files["thumbnail"]}, n_bytes=MB, **times)
-        clip = entry(event_id, kind="clip", files={"clip": files["clip"]}, n_bytes=10 * MB, **times)
+        picture = entry(event_id, thumbnail=files["thumbnail"], n_bytes=MB, **times)
+        clip = entry(event_id, clip=files["clip"], n_bytes=10 * MB, **times)
         store.ingest(session, "north", picture)
         store.ingest(session, "north", clip)
         session.get_one(EventRow, event_id).review = review
@@ -149,7 +149,7 @@ def test_old_events_and_rows_are_deleted(cameras: Console) -> None:
         put(cameras, f"{event_id}-unusual", start, "unusual")
     buffer = store.MinuteBuffer()
     for start in (START, now - DAY):
-        buffer.add("north", Judged(start, -1.0, -9.0, 1, (), 1.0))
+        buffer.add("north", JudgedDocument(start, -1.0, -9.0, 1, (), 1.0))
     with cameras.database.transaction() as session:
         buffer.write(session)
         store.set_state(session, "north", StateChanged(CameraState.LOST, START))

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from habitus.site.journal import JournalEntry
-from habitus.site.pipe_messages import CameraState, Connected, Judged, StateChanged
-from habitus.site.relearning import Failed, LearntModel
+from habitus.site.journal import SiteEvent
+from habitus.site.pipe_messages import CameraState, JudgedDocument, PictureSize, StateChanged
+from habitus.site.relearning import LearningFailure, LearntModel
 from habitus.web import store
 from habitus.web.database import (
     CameraRow,
@@ -19,29 +19,20 @@ from habitus.web.database import (
     TroubleRow,
 )
 from habitus.web.server import Console
-from reference.consoles import START, add_camera, event_json
+from reference.consoles import START, add_camera, entry, event_json
 
-STARTED = JournalEntry(
-    id="a1",
-    kind="started",
-    start=START,
-    end=None,
-    peak=START,
-    alarm=True,
-    event=event_json(start=5.0, end=6.0, normality=-12.0),
-    files={"thumbnail": "a1.jpg", "heat": "a1.heat.jpg"},
-    n_bytes=3000,
-    thresholds=(-11.0, -9.0, -8.0),
-)
-ENDED = replace(
-    STARTED,
-    kind="ended",
+SHORT = event_json(start=5.0, end=6.0, normality=-12.0)
+PICTURES = {"thumbnail": "a1.jpg", "heat": "a1.heat.jpg"}
+STARTED = entry("a1", end=None, event=SHORT, n_bytes=3000, **PICTURES)
+ENDED = entry(
+    "a1",
     end=START + 4,
     peak=START + 2,
     event=event_json(start=5.0, end=9.0, normality=-13.0),
     n_bytes=4000,
+    **PICTURES,
 )
-CLIP = replace(ENDED, kind="clip", event={}, files={"clip": "a1.mp4"}, n_bytes=50_000)
+CLIP = replace(ENDED, details={}, thumbnail=None, heat=None, clip="a1.mp4", n_bytes=50_000)
 
 
 def add_webhook(console: Console, **fields: Any) -> None:
@@ -61,11 +52,11 @@ def add_webhook(console: Console, **fields: Any) -> None:
         )
 
 
-def ingest(console: Console, *entries: JournalEntry) -> list[bool]:
+def ingest(console: Console, *entries: SiteEvent) -> list[bool]:
     changed = []
-    for entry in entries:
+    for event in entries:
         with console.database.transaction() as session:
-            changed.append(store.ingest(session, "north", entry))
+            changed.append(store.ingest(session, "north", event))
     return changed
 
 
@@ -94,7 +85,7 @@ def test_an_event_is_written_from_its_start_to_its_clip(watched: Console) -> Non
     assert (event.start, event.end, event.peak) == (START, START + 4, START + 2)
     assert (event.normality, event.clip, event.thumbnail) == (-13.0, "a1.mp4", "a1.jpg")
     assert (event.n_bytes, event.clip_bytes) == (54_000, 50_000)
-    assert event.details == ENDED.event
+    assert event.details == ENDED.details
     assert told(watched) == ["a1/started", "a1/ended"]
 
 
@@ -108,7 +99,7 @@ def test_an_event_is_written_from_its_start_to_its_clip(watched: Console) -> Non
         [STARTED, CLIP, ENDED],
     ],
 )
-def test_repetition_changes_nothing(watched: Console, again: list[JournalEntry]) -> None:
+def test_repetition_changes_nothing(watched: Console, again: list[SiteEvent]) -> None:
     ingest(watched, *again)
     event = only_event(watched)
     assert (event.end, event.normality, event.clip) == (START + 4, -13.0, "a1.mp4")
@@ -133,7 +124,7 @@ def test_an_event_is_told_once_it_becomes_an_alarm(watched: Console) -> None:
 def test_half_the_budget_is_known_from_the_thresholds(watched: Console) -> None:
     ingest(watched, STARTED)
     assert only_event(watched).at_half
-    ingest(watched, replace(ENDED, thresholds=(-13.5, -9.0, -8.0)))
+    ingest(watched, entry("a1", event=ENDED.details, thresholds=(-13.5, -9.0, -8.0)))
     assert not only_event(watched).at_half
 
 
@@ -154,7 +145,7 @@ def test_nothing_is_told_of_what_was_not_committed(watched: Console) -> None:
 
 
 def test_events_of_a_dead_process_end_at_their_last_known_time(watched: Console) -> None:
-    ingest(watched, replace(STARTED, event=event_json(start=5.0, end=8.0, normality=-12.0)))
+    ingest(watched, entry("a1", end=None, event=SHORT | {"end": 8.0}))
     with watched.database.transaction() as session:
         assert store.close_events(session, "north") == ["a1"]
     assert only_event(watched).end == START + 3
@@ -231,20 +222,20 @@ def test_a_clock_that_is_set_back_ends_no_trouble_before_its_start(watched: Cons
 
 def test_the_size_of_the_picture_is_written(watched: Console) -> None:
     with watched.database.transaction() as session:
-        assert store.set_size(session, "north", Connected(640, 480))
-        assert not store.set_size(session, "north", Connected(640, 480))
-        assert not store.set_size(session, "gone", Connected(640, 480))
+        assert store.set_size(session, "north", PictureSize(640, 480))
+        assert not store.set_size(session, "north", PictureSize(640, 480))
+        assert not store.set_size(session, "gone", PictureSize(640, 480))
         assert session.get_one(CameraRow, "north").width == 640
 
 
-def judged(second: float, normality: float | None, behaviour: int = 1) -> Judged:
-    return Judged(START + second, normality, -9.0, behaviour, (), 100.0)
+def judged(second: float, normality: float | None, behaviour: int = 1) -> JudgedDocument:
+    return JudgedDocument(START + second, normality, -9.0, behaviour, (), 100.0)
 
 
 MINUTE, OFFSET = divmod(int(START), 60)
 
 
-def write(console: Console, *documents: Judged) -> None:
+def write(console: Console, *documents: JudgedDocument) -> None:
     buffer = store.MinuteBuffer()
     for document in documents:
         buffer.add("north", document)
@@ -291,7 +282,7 @@ def test_learnings_and_the_model_of_a_camera(watched: Console) -> None:
         failed = store.begin_learning(session, "north", "hour", START)
         store.begin_learning(session, "north", "night", START)
         store.end_learning(session, number, learnt, START + 20)
-        store.end_learning(session, failed, Failed("no room"), START + 21)
+        store.end_learning(session, failed, LearningFailure("no room"), START + 21)
         store.forget_interrupted(session)
     with watched.database.session() as session:
         assert session.get_one(CameraRow, "north").model == "model-1.habitus"

@@ -11,13 +11,13 @@ import pytest
 from sqlalchemy import func, select
 
 from habitus.jobs.fork_server import ForkServer
-from habitus.site.journal import file_entry
+from habitus.site.journal import SiteEvent, file_event
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.process import CameraJob
 from habitus.web import queries, reviews
 from habitus.web.administration import add_camera as add_by_admin
 from habitus.web.administration import remove_camera
-from habitus.web.answers import EventSummary, ReviewOutcome
+from habitus.web.answers import ReviewOutcome
 from habitus.web.database import CameraRow, EventRow, LearningRow, Minute
 from habitus.web.learner import LearningCandidate, ModelLearner
 from habitus.web.server import Console
@@ -65,7 +65,7 @@ def wait_for_state(console: Console, state: str, camera_id: str = "north") -> No
     wait_until(lambda: camera(console, camera_id).state == state, f"{camera_id} is {state}")
 
 
-def alarms(console: Console) -> list[EventSummary]:
+def alarms(console: Console) -> list[SiteEvent]:
     with console.database.session() as session:
         return queries.events(session).events
 
@@ -147,8 +147,10 @@ def test_what_is_changed_is_done_by_an_order_or_by_another_process(
 
     wait_until(changed, "another threshold")
     assert pid_of(supervisor) == before
-    change(console, mask=[[[0, 0], [20, 0], [20, 20]]])
-    wait_until(lambda: pid_of(supervisor) != before, "another process for another mask")
+    change(
+        console, zones=[{"name": "Tree", "kind": "ignore", "polygon": [[0, 0], [20, 0], [20, 20]]}]
+    )
+    wait_until(lambda: pid_of(supervisor) != before, "another process for what is ignored")
     change(console, enabled=False)
     wait_for_state(console, "off")
     wait_until(lambda: supervisor.latest("north").pid is None, "no process")
@@ -160,6 +162,34 @@ def test_what_is_changed_is_done_by_an_order_or_by_another_process(
     supervisor.refresh()
     folder = console.settings.camera_folder("north")
     wait_until(lambda: not running(last) and not folder.exists(), "nothing is left of it")
+
+
+def test_a_zone_names_silences_and_raises_without_another_process(
+    console: Console, playing: str, supervised: Callable[..., Supervisor]
+) -> None:
+    """Something goes against its lane in the upper half, in each turn of the scene."""
+    supervisor = supervised()
+    wait_until(lambda: alarms(console), "an alarm")
+    before = pid_of(supervisor)
+    upper, lower = ([[0, y], [192, y], [192, y + 56], [0, y + 56]] for y in (16, 80))
+
+    def zones(*found: EventRow | SiteEvent) -> set[str]:
+        return {event.zone for event in found}
+
+    def silenced() -> list[EventRow]:
+        with console.database.session() as session:
+            return list(session.scalars(select(EventRow).where(EventRow.quiet)))
+
+    change(console, zones=[{"name": "Gate", "kind": "own", "polygon": upper}])
+    wait_until(lambda: "Gate" in zones(*alarms(console)), "an alarm in the zone")
+    change(console, zones=[{"name": "Road", "kind": "watch", "polygon": lower}])
+    wait_until(lambda: "" in zones(*silenced()), "something that is no alarm, as it is elsewhere")
+    assert not any(event.alarm or event.clip for event in silenced())
+    change(console, zones=[{"name": "Lane", "kind": "watch", "polygon": upper}])
+    wait_until(lambda: "Lane" in zones(*alarms(console)), "an alarm where alone it is watched")
+    named = next(event for event in alarms(console) if event.zone == "Lane")
+    assert named.explanation.startswith("in Lane: something")
+    assert pid_of(supervisor) == before
 
 
 def test_nothing_is_left_of_a_camera_that_was_off(
@@ -219,9 +249,10 @@ def test_a_model_is_learnt_and_used_at_once(
     assert (row.occasion, row.model) == ("asked", "model-1.habitus")
     assert row.n_documents > 50
     assert camera(console).model == "model-1.habitus"
-    judged = supervisor.latest("north").judged
-    assert judged is not None
-    assert judged.threshold is not None
+    wait_until(
+        lambda: (judged := supervisor.latest("north").judged) and judged.threshold is not None,
+        "a document is judged by it",
+    )
 
 
 def test_a_learning_that_failed_is_not_begun_again_at_once(
@@ -300,9 +331,9 @@ def test_what_waits_in_journals_is_written_at_the_start(
 ) -> None:
     add_camera(console, enabled=False)
     journal = console.settings.camera_folder("north") / "journal"
-    file_entry(journal, entry("a1"))
-    file_entry(journal, entry("a2", kind="started", end=None, start=START + 5, peak=START + 5))
-    file_entry(journal, entry("a3", event={"no": "event"}))
+    file_event(journal, entry("a1"))
+    file_event(journal, entry("a2", end=None, start=START + 5, peak=START + 5))
+    file_event(journal, entry("a3", behaviour=1 << 70))
     (journal / "0-damaged.json").write_text("{")
     supervised()
     wait_until(lambda: list(journal.glob("*.json")) == [], "the journal is empty")

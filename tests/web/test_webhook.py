@@ -5,6 +5,7 @@ import json
 import socket
 import threading
 import time
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ import pytest
 from habitus import InvalidInputError
 from habitus.web import channels
 from habitus.web.channels import DeliveryError, webhook
+from habitus.web.delivery import Deliverer
 from habitus.web.server import Console, open_console
 from habitus.web.server_settings import ServerSettings
 from reference.consoles import add_camera
-from reference.telling import Receiver, add_channel, an_event, outbox, receiver, tell
+from reference.processes import wait_until
+from reference.telling import Receiver, add_channel, all_told, an_event, outbox, receiver, tell
 
 
 @pytest.fixture
@@ -168,5 +171,24 @@ def test_what_is_shown_has_no_secrets() -> None:
     url = "https://user:pass@hooks.example.org:8443/services/T0/B0?key=K"
     shown = channels.check("webhook", {"url": url, "secret": "S"})
     assert shown == {"url": "https://hooks.example.org:8443/...", "signed": True}
-    with pytest.raises(InvalidInputError, match="webhook, mqtt or apprise, found 'fax'"):
+    with pytest.raises(InvalidInputError, match="mail, push or apprise, found 'fax'"):
         channels.check("fax", {})
+
+
+def test_a_webhook_has_the_picture_if_it_is_asked_for(console: Console) -> None:
+    add_camera(console)
+    deliverer = Deliverer(console)
+    deliverer.start()
+    folder = console.settings.camera_folder("north") / "events"
+    folder.mkdir(parents=True)
+    (folder / "event1.jpg").write_bytes(b"\xff\xd8 a picture")
+    with receiver() as plain, receiver() as whole:
+        add_channel(console, "webhook", {"url": plain.url})
+        add_channel(console, "webhook", {"url": whole.url, "picture": True, "secret": "s"})
+        tell(console, "started", an_event(1, thumbnail="event1.jpg"), an_event(2))
+        wait_until(lambda: all_told(console), "all are told")
+    deliverer.stop()
+    assert [posted.body.get("picture") for posted in plain.posted] == [None, None]
+    first, second = whole.posted
+    assert b64decode(first.body["picture"]) == b"\xff\xd8 a picture"
+    assert "picture" not in second.body

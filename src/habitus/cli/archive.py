@@ -172,7 +172,7 @@ def detect(
             typer.echo(moment.line())
         return
     for rank, moment in enumerate(detection.moments[:MOST_RANKED], start=1):
-        verdict = "ALARM" if moment.event.alarm else "     "
+        verdict = "ALARM" if moment.alarm else "     "
         say(f"{rank:2}  {verdict}  {moment.in_words()}")
     say(detection.summary())
     counts = f"judged {detection.n_judged} recording(s), {detection.n_known} before"

@@ -53,13 +53,7 @@ class Edges(NamedTuple):
 
 
 def look_of(picture: Image) -> Image:
-    """Return a picture as a look: its brightness, averaged to the grid.
-
-    Parameters
-    ----------
-    picture
-        Rows x columns x 3 or rows x columns, of any size.
-    """
+    """Return a picture (rows x columns, or x 3) as a look: its brightness, averaged to the grid."""
     if picture.shape == GRID:
         return picture
     (_, _, *colours), (n, m) = picture.shape, GRID
@@ -71,19 +65,11 @@ def look_of(picture: Image) -> Image:
 
 
 def likeness(one: Image, other: Image) -> float:
-    """Return how surely two pictures show one view, whatever the light.
+    """Return how surely two pictures of any size show one view, whatever the light.
 
-    Parameters
-    ----------
-    one, other
-        Pictures of any size, rows x columns x 3 or rows x columns.
-
-    Returns
-    -------
-    float
-        Correlation at the best shift of at most `REACH`, less that at the best of all larger
-        shifts, in standard deviations over those; or half of that for `NUDGED`. NaN if a picture
-        is too plain or dark to tell.
+    That is the correlation at the best shift of at most `REACH`, less that at the best of all
+    larger shifts, in standard deviations over those; or half of that for `NUDGED`. NaN if a picture
+    is too plain or dark to tell.
 
     Examples
     --------
@@ -105,21 +91,11 @@ def best_likeness(known: Iterable[Edges], seen: Iterable[Edges]) -> float:
 
 
 def joined_looks(looks: Iterable[Image]) -> NDArray[np.uint8]:
-    """Return looks without those that are nearly alike, at most `MOST_LOOKS`, latest last.
+    """Return looks, in order of time, without those that are nearly alike: at most `MOST_LOOKS`.
 
     Of two looks that are one, the later stays. Where there are too many, the one that was not seen
     for the longest goes. What was joined before and is followed by others is joined as all at once
     would be.
-
-    Parameters
-    ----------
-    looks
-        Looks of one scene, in order of time.
-
-    Returns
-    -------
-    array
-        Looks x rows x columns.
     """
     kept: list[tuple[Image, Edges]] = []
     for look in looks:
@@ -130,15 +106,10 @@ def joined_looks(looks: Iterable[Image]) -> NDArray[np.uint8]:
 
 
 def looks_of(stills: Iterable[Image]) -> NDArray[np.uint8]:
-    """Return the looks of a scene among stills of it: medians of those that are one look.
+    """Return the looks among stills of a scene, in order of time: medians of those that are one.
 
     A look is seen at least twice, unless none is; and it shows the view of the look that is seen
     most, or it is of another scene.
-
-    Parameters
-    ----------
-    stills
-        Pictures of any size, in order of time.
     """
     groups: list[list[Image]] = []
     edges: list[Edges] = []
@@ -206,16 +177,11 @@ def _medians(groups: list[list[Image]]) -> NDArray[np.uint8]:
 
 
 def edges_of(picture: Image | Array) -> Edges:
-    """Return what a picture is compared by; it stays in its size.
+    """Return what a picture, its brightness, is compared by; it stays in its size.
 
     With g the gradient of a pixel as a complex number and e² the mean of |g|² around it plus that
     of noise, the orientation of an edge is g² / (|g|² + e²): its angle is twice that of the edge,
     its length at most 1.
-
-    Parameters
-    ----------
-    picture
-        Brightness, rows x columns; at least 2 x 2.
     """
     rows, columns = picture.shape
     down, across = np.gradient(picture.astype(np.float64))
@@ -236,19 +202,9 @@ def alike(one: Edges, other: Edges) -> float:
 def compared(one: Edges, other: Edges, reach: int) -> float:
     """Return how surely two pictures of one size show one view, by their edges.
 
-    Parameters
-    ----------
-    one, other
-        From `edges_of`.
-    reach
-        Largest shift between pictures of one view, in pixels, each way.
-
-    Returns
-    -------
-    float
-        Correlation at the best shift within reach, less that at the best of all larger shifts, in
-        standard deviations over those; below 0 where they fit better at any of these. NaN if one
-        is plain.
+    That is the correlation at the best shift within reach (pixels, each way), less that at the best
+    of all larger shifts, in standard deviations over those; below 0 where they fit better at any of
+    these. NaN if one is plain.
     """
     return _margin(_correlated(one, other), reach)
 

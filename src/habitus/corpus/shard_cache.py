@@ -27,7 +27,7 @@ class ShardCache(Generic[T]):
     def __init__(self, make: Callable[[int], T], *, keep_bytes: int, spill_bytes: int) -> None:
         self._make, self._left = make, keep_bytes
         self._scratch = _Scratch(spill_bytes)
-        self._known: dict[int, _Packed] = {}
+        self._known: dict[int, _PackedTuple] = {}
         self._lock = Lock()
 
     def __call__(self, number: int) -> T:
@@ -37,13 +37,13 @@ class ShardCache(Generic[T]):
             return cast(T, stored.unpacked())
         made = self._make(number)
         if self._left > 0 or self._scratch.left > 0:
-            packed = _Packed.of(made)
+            packed = _PackedTuple.of(made)
             with self._lock:
                 if number not in self._known:
                     self._keep(number, packed)
         return made
 
-    def _keep(self, number: int, packed: "_Packed") -> None:
+    def _keep(self, number: int, packed: "_PackedTuple") -> None:
         """Keep one more in memory, or in the file, if there is room for it."""
         if packed.n_bytes <= self._left:
             self._known[number] = packed
@@ -56,7 +56,7 @@ _Field = tuple[Any, "np.dtype[Any] | None"]
 """One field of a named tuple: an array and the type that it had, or any other value and None."""
 
 
-class _Packed(NamedTuple):
+class _PackedTuple(NamedTuple):
     """A named tuple whose arrays are in small types, here or in a temporary file."""
 
     kind: Any
@@ -65,7 +65,7 @@ class _Packed(NamedTuple):
     """Where arrays are in a file: in place of each stand its type, shape and position."""
 
     @classmethod
-    def of(cls, value: tuple[Any, ...]) -> "_Packed":
+    def of(cls, value: tuple[Any, ...]) -> "_PackedTuple":
         fields = (
             (smallest(part), part.dtype) if isinstance(part, np.ndarray) else (part, None)
             for part in value
@@ -94,7 +94,7 @@ class _Scratch:
         self._file: Any = None
         self._end, self._lock = 0, Lock()
 
-    def write(self, packed: _Packed) -> _Packed | None:
+    def write(self, packed: _PackedTuple) -> _PackedTuple | None:
         """Write arrays at the end; None where there is no room for them."""
         try:
             if self._file is None and self.left > 0:

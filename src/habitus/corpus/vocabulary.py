@@ -391,5 +391,9 @@ def count_words(
     flat = moves.reshape(-1)
     moving = np.flatnonzero(flat >= 0)
     numbers = _numbers_of_moves(vocabulary)[flat[moving]]
-    words = moving % vocabulary.n_cells * vocabulary.per_cell + numbers
-    return np.unique(words, return_counts=True)
+    words = np.sort(moving % vocabulary.n_cells * vocabulary.per_cell + numbers)
+    # As `np.unique(words, return_counts=True)`, in half the time.
+    is_first = np.ones(len(words) + 1, dtype=np.bool_)
+    np.not_equal(words[1:], words[:-1], out=is_first[1:-1])
+    first = np.flatnonzero(is_first)
+    return words[first[:-1]], first[1:] - first[:-1]

@@ -16,6 +16,8 @@ SLACK = 1.0
 HOUR = 3600.0
 RATES = (1.0, 2.0, 6.0, 30.0)
 """False alarms per hour at which found events are reported."""
+MOST_COVERED = 0.5
+"""Share of the time beside labels up to which events cover it, and are counted as found."""
 N_SHIFTS = 39
 """Shifts of the scores in time that the chance level is the mean over."""
 
@@ -99,8 +101,9 @@ def found_at_rates(
     """Return the labelled events found within each rate of false alarms per hour.
 
     The threshold rises from minus infinity and stops before false alarms exceed the rate for the
-    first time: beyond that, they only become fewer by merging. Abnormal documents are joined to
-    events as a detector does, and matched as in `match`.
+    first time: beyond that, they only become fewer by merging. Nor may events cover more than
+    `MOST_COVERED` of the time beside labels: one event over all footage says nothing of when.
+    Abnormal documents are joined to events as a detector does, and matched as in `match`.
     """
     labels = _spans(labelled)
     return [
@@ -121,6 +124,7 @@ def _best_at_rates(
     curve = _at_all_thresholds(scored, labels)
     for rate in rates:
         too_many = curve.n_false_alarms > int(rate * scored.seconds / HOUR + 1e-9)
+        too_many |= curve.covered > MOST_COVERED
         end = int(too_many.argmax()) if too_many.any() else len(too_many)
         # The lowest threshold has no alarm at all; a higher one finds no fewer labels.
         most = curve.n_found[end - 1]
@@ -133,6 +137,8 @@ class _Thresholds(NamedTuple):
     thresholds: Array
     n_found: Indices
     n_false_alarms: Indices
+    covered: Array
+    """Share of the judged time beside labels that events cover."""
 
 
 def _at_all_thresholds(scored: ScoredDocuments, labels: Array) -> _Thresholds:
@@ -160,7 +166,11 @@ def _at_all_thresholds(scored: ScoredDocuments, labels: Array) -> _Thresholds:
     inner = edges[1:-1].reshape(-1, 2)
     between = _of_ranges(np.maximum, levels, inner[:, 0] - 1, inner[:, 1] + 1)
     n_false_alarms = below(levels[false]) - below(pairs) + below(between)
-    return _Thresholds(thresholds, below(found_at), n_false_alarms)
+    beside = false & np.isfinite(levels)
+    seconds = np.diff(pieces[beside], axis=1)[np.argsort(levels[beside]), 0]
+    covered = np.append(0.0, np.cumsum(seconds))[below(levels[beside])]
+    covered /= max(seconds.sum(), np.finfo(float).tiny)
+    return _Thresholds(thresholds, below(found_at), n_false_alarms, covered)
 
 
 def _pieces(scored: ScoredDocuments) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from habitus.arrays import Array, Image
 from habitus.corpus.documents import Condition
@@ -35,6 +36,9 @@ DARK_AFTER = 8.0
 MOVED_BELOW = 0.35
 # and the directions of edges do not fit best without a shift, by so many standard deviations.
 SAME_VIEW = 3.0
+# The camera was rolled about its lens if the detail fits the usual picture, turned by so many
+# degrees to either side, better than as it is, by this much.
+ROLL, ROLLED_ABOVE = 4.0, 0.1
 # Seconds for which another view must be seen before it becomes the usual one.
 STEADY_AFTER = 60.0
 # Number of views that are remembered: a camera that returns to one of them is usable at once.
@@ -97,6 +101,8 @@ class View:
         self.number = number
         self.pictures: deque[Image | Array] = deque(maxlen=PICTURES_REMEMBERED)
         self.usual: Look | None = None
+        self.rolls: list[Array] = []
+        """Local detail of the usual picture, rolled to either side."""
         self.relit: Look | None = None
         """The latest picture that showed the view in another light than the usual one."""
         self.n_pictures = 0
@@ -107,6 +113,8 @@ class View:
         """Return the condition by the contrast and the local detail of a picture."""
         if self.usual is None:
             return Condition.COVERED if seen.is_plain else Condition.USABLE
+        if self._is_rolled(seen, self.usual):
+            return Condition.MOVED
         if seen.resembles(self.usual) or (self.relit is not None and seen.resembles(self.relit)):
             return Condition.USABLE
         if seen.shows_view_of(self.usual):
@@ -120,6 +128,8 @@ class View:
         self.n_pictures += 1
         if self.n_pictures % PICTURES_NEEDED == 0:
             self.usual = Look.of(median_picture(self.pictures))
+            rolls = (rolled(self.usual.picture, degrees) for degrees in (-ROLL, ROLL))
+            self.rolls = [_local_detail(picture) for picture in rolls]
 
     def shows_scene_of(self, other: "View") -> bool:
         """Return whether two views are of one scene, apart from a small shift."""
@@ -136,6 +146,11 @@ class View:
             for dx in shifts
         )
         return best >= MOVED_BELOW or self.usual.shows_view_of(other.usual)
+
+    def _is_rolled(self, seen: Look, usual: Look) -> bool:
+        """Return whether a picture shows the view turned about its centre."""
+        best = max(_correlation(seen.detail, roll) for roll in self.rolls)
+        return best >= max(MOVED_BELOW, _correlation(seen.detail, usual.detail) + ROLLED_ABOVE)
 
 
 class Stillness:
@@ -285,6 +300,31 @@ class ConditionMonitor:
             self.renew()
             return True
         return False
+
+
+def rolled(picture: Image | Array, degrees: float) -> Array:
+    """Return a picture turned to the left about its centre; its border is repeated beyond."""
+    rows, columns, down, across = _sources(*picture.shape, degrees)
+    upper, lower = (
+        (1 - across) * picture[row, columns] + across * picture[row, columns + 1]
+        for row in (rows, rows + 1)
+    )
+    return np.asarray((1 - down) * upper + down * lower)
+
+
+@lru_cache
+def _sources(
+    n_rows: int, n_columns: int, degrees: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Array, Array]:
+    """Return row and column before the source of each turned cell, and the rest of each way."""
+    middle = (n_rows - 1) / 2, (n_columns - 1) / 2
+    y, x = np.mgrid[:n_rows, :n_columns] - np.reshape(middle, (2, 1, 1))
+    cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    row = np.clip(middle[0] + cos * y + sin * x, 0, n_rows - 1)
+    column = np.clip(middle[1] - sin * y + cos * x, 0, n_columns - 1)
+    rows = np.minimum(row.astype(np.int64), n_rows - 2)
+    columns = np.minimum(column.astype(np.int64), n_columns - 2)
+    return rows, columns, row - rows, column - columns
 
 
 def _correlation(one: Array, other: Array) -> float:

@@ -95,7 +95,7 @@ def neighbouring(
     i = 0
     while i < len(missing):
         left = len(missing) - i
-        n = left if n_workers == 1 else max(least, left // (2 * n_workers))
+        n = left if n_workers == 1 else max(least, 2 * left // (3 * n_workers))
         n = min(n, left, most or n)
         while missing[i + n - 1] != missing[i] + (n - 1) * size:  # not across cached chunks
             n -= 1

@@ -173,11 +173,8 @@ class ForkServer:
     def start(self, *, forked: bool = False) -> None:
         """Start to load everything, in the background; requests wait for it.
 
-        Parameters
-        ----------
-        forked
-            Whether the fork server is itself forked from this process, and has at once what is
-            loaded here: for a process that has a single thread, and nothing open.
+        `forked` from this process, the fork server has at once what is loaded here: for a process
+        that has a single thread, and nothing open.
         """
         with self._lock:
             if self._socket is None:

@@ -52,31 +52,13 @@ class Workers(Protocol):
     def as_completed(
         self, function: Callable[[T], R], items: Iterable[T]
     ) -> Iterator[tuple[int, R]]:
-        """Call a function with each item, and yield the results as they are finished.
+        """Call a function with each item; yield numbers and results as they are finished.
 
         A worker that dies is replaced, and its task carried out again: a task should leave nothing
         half done behind. Tasks that nobody waits for any longer are ended; a cluster finishes those
-        that it has begun.
-
-        Parameters
-        ----------
-        function
-            Module-level function, or a `functools.partial` of one: it is sent to each worker once.
-        items
-            What to call it with, in the order of starting. Their `name`, where they have one, is
-            what errors call them by.
-
-        Yields
-        ------
-        tuple
-            Number of the item and what the function returned.
-
-        Raises
-        ------
-        TaskError
-            If the worker of one task died `ATTEMPTS` times.
-        HabitusError
-            Whatever a task raised.
+        that it has begun. The function, of a module or a `functools.partial` of one, is sent to
+        each worker once. Errors call items by their `name`, where they have one. TaskError if the
+        worker of one task died `ATTEMPTS` times.
         """
         ...
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from habitus.model.convergence import SampleChain
-from habitus.model.generate import Generated, draw_parameters, generate
+from habitus.model.generate import GeneratedCorpus, draw_parameters, generate
 from habitus.model.inspection import Successor, TopWords, TransitionGraph
 from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior, Sizes
 from habitus.model.topic_model import TopicModel
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Assignments",
     "DirichletPosterior",
-    "Generated",
+    "GeneratedCorpus",
     "MarkovClusteringTopicModel",
     "Parameters",
     "Prior",

@@ -26,7 +26,7 @@ from habitus.corpus.documents import Bag, Corpus
 from habitus.corpus.shards import ShardedCorpus, go_on, pick_documents, without_number
 from habitus.corpus.tree_sum import Summable, Sums, tree_sum
 from habitus.errors import LearningError
-from habitus.model.messages import Filtered, filter_forward, smooth_backward
+from habitus.model.messages import ForwardMessages, filter_forward, smooth_backward
 from habitus.model.parameters import Parameters
 
 Counted = TypeVar("Counted", bound=Summable)
@@ -220,7 +220,7 @@ class EStep(NamedTuple):
     """Result of an E-step."""
 
     counts: ExpectedCounts
-    messages: Filtered | None
+    messages: ForwardMessages | None
     """Forward messages of a corpus in one shard; not kept of several."""
     log_likelihood: float
     """ln p(x_{1:T}), ln K of Eq. (12)."""
@@ -255,7 +255,7 @@ class ShardCounts:
     xi: Array
     """Transitions to z' from z: n_{z',z}, next behaviours x behaviours."""
     log_likelihood: float
-    messages: Filtered | None
+    messages: ForwardMessages | None
     """Forward messages of a single shard."""
 
     def __add__(self, other: "ShardCounts") -> "ShardCounts":
@@ -330,7 +330,7 @@ def count_shard(shard: Evidence, mixture: Mixture) -> ShardCounts:
     *forward, pi_counts, xi_counts = _count(
         indptr, words, counts, first, mixture.log_probability, mixture.pi, mixture.xi, tokens
     )
-    messages = Filtered(*forward)
+    messages = ForwardMessages(*forward)
     log_likelihood = float(messages.log_evidence.sum())
     if log_likelihood == -np.inf:
         raise LearningError(_impossible(messages))
@@ -349,7 +349,7 @@ def _divided(
     return EStep(counts, counted.messages, counted.log_likelihood)
 
 
-def _impossible(messages: Filtered) -> str:
+def _impossible(messages: ForwardMessages) -> str:
     """Return the error message for a document of probability zero."""
     document = int(np.argmin(messages.log_evidence))
     return (

@@ -20,7 +20,7 @@ from habitus.model.parameters import (
 )
 
 
-class Generated(NamedTuple):
+class GeneratedCorpus(NamedTuple):
     """Generated documents and the hidden variables behind them."""
 
     corpus: Corpus
@@ -47,7 +47,7 @@ def generate(
     *,
     lengths: ArrayLike | None = None,
     vocabulary: Vocabulary | None = None,
-) -> Generated:
+) -> GeneratedCorpus:
     """Draw documents from given parameters: Algorithm 1 from line 8.
 
     Parameters
@@ -65,7 +65,7 @@ def generate(
 
     Returns
     -------
-    Generated
+    GeneratedCorpus
         Documents, the behaviour of each and the topic of each token.
 
     Raises
@@ -100,7 +100,7 @@ def generate(
         lengths=sequences,
         vocabulary=vocabulary,
     )
-    return Generated(corpus, Assignments(topics[np.lexsort((words, document))], behaviours))
+    return GeneratedCorpus(corpus, Assignments(topics[np.lexsort((words, document))], behaviours))
 
 
 def _draw_path(parameters: Parameters, n: int, rng: np.random.Generator) -> Indices:

@@ -166,3 +166,30 @@ def import_pandas() -> Any:
         return import_module("pandas")
     except ImportError as error:
         raise MissingPackageError("a data frame needs the package pandas") from error
+
+
+ALIKE = 0.85
+"""Likeness from which on two behaviours are the same one: see `matched_behaviours`."""
+
+
+def matched_behaviours(before: Parameters, after: Parameters) -> dict[int, int]:
+    """Return which behaviour of another model of the same words is each one, where there is one.
+
+    Behaviours are as alike as their words, by the Bhattacharyya coefficient, the sum of
+    sqrt(p(word) q(word)). They are assigned one to one such that all are most alike together; of
+    these pairs, those that are alike enough count.
+
+    Examples
+    --------
+    >>> phi = np.array([[0.9, 0.0], [0.1, 0.2], [0.0, 0.8]])
+    >>> swapped = Parameters(phi[:, ::-1], np.eye(2), np.full(2, 0.5), np.full((2, 2), 0.5))
+    >>> one = swapped._replace(phi=phi)
+    >>> matched_behaviours(one, swapped)
+    {0: 1, 1: 0}
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    old, new = (np.sqrt(each.word_given_behaviour) for each in (before, after))
+    likeness = old.T @ new
+    pairs = zip(*linear_sum_assignment(likeness, maximize=True), strict=True)
+    return {int(k): int(n) for k, n in pairs if likeness[k, n] >= ALIKE}

@@ -292,20 +292,9 @@ def run_restarts(
     The runs share threads, as the kernels run without the interpreter's lock; a corpus so small
     that threads would mostly wait for that lock gets one thread. With several shards all runs go
     side by side, and it is the shards that threads share. Kernels never run in the main thread:
-    Ctrl-C would reach it inside a kernel, where Numba does not expect an exception.
-
-    Parameters
-    ----------
-    learner, evidence, settings, seeds
-        One of `LEARNERS`, what it learns from, how, and a seed per run.
-    callback
-        Called after every iteration of every run.
-    n_jobs
-        Runs at a time, as `n_threads_of` reads it, where there is one shard.
-    keep_chains
-        Keep the samples of all runs, not of the best one alone.
-    workers
-        What carries out the runs where there is one shard, a run each; threads where None.
+    Ctrl-C would reach it inside a kernel, where Numba does not expect an exception. Of one shard
+    `n_jobs` runs go at a time, or `workers` carry out a run each. `keep_chains` keeps the samples
+    of all runs, not of the best one alone.
     """
     if workers is not None and isinstance(evidence, Evidence):
         task = partial(_run_alone, learner, evidence, settings)

@@ -17,7 +17,7 @@ from habitus.compiled import compiled
 SAFE = 1e-200
 
 
-class Filtered(NamedTuple):
+class ForwardMessages(NamedTuple):
     """Result of the forward pass: the messages of Eq. (10), normalised."""
 
     log_predicted: Array
@@ -28,7 +28,7 @@ class Filtered(NamedTuple):
     """ln p(x_t | x_{1:t-1}), documents; they add up to ln K of Eq. (12)."""
 
 
-class Smoothed(NamedTuple):
+class SmoothingResult(NamedTuple):
     """Result of the backward pass."""
 
     posterior: Array
@@ -61,7 +61,7 @@ def log_predict(
 
 
 @compiled
-def filter_forward(log_like: Array, first: Flags, pi: Array, xi: Array) -> Filtered:
+def filter_forward(log_like: Array, first: Flags, pi: Array, xi: Array) -> ForwardMessages:
     """Run the forward pass: predict and update, document by document.
 
     `log_like` is ln p(x_t | z_t), documents x behaviours; `first` are starts of sequences. A
@@ -99,7 +99,7 @@ def filter_forward(log_like: Array, first: Flags, pi: Array, xi: Array) -> Filte
             filtered[z] /= total
             # Not minus log_evidence: the difference to `best` keeps all its digits.
             log_filtered[t, z] = (log_filtered[t, z] - best) - log_total
-    return Filtered(log_predicted, log_filtered, log_evidence)
+    return ForwardMessages(log_predicted, log_filtered, log_evidence)
 
 
 @compiled
@@ -116,7 +116,7 @@ def _came_from(z_next: int, xi: Array, log_filtered: Array, log_predicted: float
 
 
 @compiled
-def smooth_backward(messages: Filtered, first: Flags, xi: Array) -> Smoothed:
+def smooth_backward(messages: ForwardMessages, first: Flags, xi: Array) -> SmoothingResult:
     """Run the backward pass: posteriors given all documents, from the forward messages alone.
 
     Instead of the backward messages of Eq. (11), p(z_t, z_{t-1} | x_{1:T}) is computed as
@@ -155,11 +155,11 @@ def smooth_backward(messages: Filtered, first: Flags, xi: Array) -> Smoothed:
                 for z in range(n):
                     transitions[z_next, z] += pairs[z]
                     posterior[t - 1, z] += pairs[z]
-    return Smoothed(posterior, first_counts, transitions)
+    return SmoothingResult(posterior, first_counts, transitions)
 
 
 @compiled
-def sample_backward(messages: Filtered, first: Flags, xi: Array, uniforms: Array) -> Indices:
+def sample_backward(messages: ForwardMessages, first: Flags, xi: Array, uniforms: Array) -> Indices:
     """Draw a path of behaviours from p(z_{1:T} | x_{1:T}), with one uniform number per document."""
     n_documents = len(uniforms)
     path = np.empty(n_documents, dtype=np.int64)

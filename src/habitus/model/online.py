@@ -97,18 +97,11 @@ def filter_tables(
     *,
     least_probability: float = LEAST_PROBABILITY,
 ) -> FilterTables:
-    """Lay out one or more sets of parameters of the same sizes for filtering.
+    """Lay out one set of parameters, or posterior samples of them, for filtering.
 
-    Parameters
-    ----------
-    sets
-        One set for the plug-in approximation, posterior samples for the Monte Carlo one.
-    background
-        Distribution over words to mix into every behaviour, if any.
-    least_probability
-        Lower bound of p(word | behaviour). With 0, a word that the model rules out makes its
-        document impossible: its log evidence is minus infinity and it leaves the belief as
-        predicted.
+    The distribution over words `background` is mixed into every behaviour. With a least probability
+    of 0, a word that the model rules out makes its document impossible: its log evidence is minus
+    infinity and it leaves the belief as predicted.
     """
     mixed = np.concatenate([parameters.word_given_behaviour for parameters in sets], axis=1)
     if background is not None:

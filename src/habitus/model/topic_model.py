@@ -309,17 +309,7 @@ class TopicModel:
     def score(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> float:
         """Return the mean log-probability per token of all documents of at least `min_words`.
 
-        Parameters
-        ----------
-        X, lengths
-            Documents in time order, as in `fit`.
-        y
-            Ignored; present for scikit-learn.
-
-        Returns
-        -------
-        float
-            The mean, 0 where no document is long enough.
+        0 where no document is long enough; `y` is there for scikit-learn.
         """
         log_evidence, evidence = self._log_evidence(self._checked(X, lengths))
         n_tokens = evidence.counts.sum()
@@ -328,15 +318,7 @@ class TopicModel:
     def perplexity(self, X: Any, *, lengths: ArrayLike | None = None) -> float:
         """Return the perplexity of documents: exp of minus the mean log-probability per token.
 
-        Parameters
-        ----------
-        X, lengths
-            Documents in time order, as in `fit`.
-
-        Returns
-        -------
-        float
-            At least 1, lower for a better fit; the vocabulary's size for uniform words.
+        At least 1, lower for a better fit; the vocabulary's size for uniform words.
 
         Examples
         --------
@@ -349,51 +331,21 @@ class TopicModel:
         return float(np.exp(-self.score(X, lengths=lengths)))
 
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Indices:
-        """Return the most probable sequence of behaviours (Viterbi).
-
-        Parameters
-        ----------
-        X, lengths
-            Documents in time order, as in `fit`.
-
-        Returns
-        -------
-        array of int
-            Behaviour of each document.
-        """
+        """Return the most probable sequence of behaviours (Viterbi), one for each document."""
         evidence, log_like = self._log_likelihoods(self._checked(X, lengths))
         _, _, pi, xi = self.parameters_
         path: Indices = most_probable_path(log_like, evidence.first, pi, xi)
         return path
 
     def predict_proba(self, X: Any, *, lengths: ArrayLike | None = None) -> Array:
-        """Return the posterior of the behaviour of each document, given all documents.
-
-        Parameters
-        ----------
-        X, lengths
-            Documents in time order, as in `fit`.
-
-        Returns
-        -------
-        array
-            p(z_t | x_{1:T}), documents x behaviours.
-        """
+        """Return p(z_t | x_{1:T}), the posterior of the behaviours: documents x behaviours."""
         return self._smoothed(self._checked(X, lengths))[1]
 
     def transform(self, X: Any, *, lengths: ArrayLike | None = None) -> Array:
-        """Return the topic proportions of each document, given all documents.
+        """Return the topic proportions of each document: documents x topics.
 
-        Parameters
-        ----------
-        X, lengths
-            Documents in time order, as in `fit`.
-
-        Returns
-        -------
-        array
-            Mean of p(y_{t,i} | x_{1:T}) over the tokens i of document t, documents x topics; what
-            its behaviours let expect, where it has less than `min_words`.
+        That is the mean of p(y_{t,i} | x_{1:T}) over the tokens i of document t; what its
+        behaviours let expect, where it has less than `min_words`.
 
         Examples
         --------
@@ -481,14 +433,7 @@ class TopicModel:
         return inspection.top_words(self.parameters_, n, of=of)
 
     def transition_graph(self) -> inspection.TransitionGraph:
-        """Return the Markov chain of behaviours as a graph.
-
-        Returns
-        -------
-        TransitionGraph
-            Transition probabilities, expected durations in documents, long-run shares and the
-            successors of each behaviour.
-        """
+        """Return the Markov chain of behaviours as a graph."""
         self._check_fitted()
         return inspection.transition_graph(self.parameters_.xi)
 

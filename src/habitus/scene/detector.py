@@ -29,10 +29,10 @@ from habitus.model.online import (
     filter_tables,
     predicted_behaviours,
 )
+from habitus.rarity import NormalFootage, rarity_in_words
 from habitus.scene.calibration import Calibration, parameter_sets
 from habitus.scene.habit_model import HabitJudgement, HabitModel, JudgedHabits
 from habitus.scene.measures import MEASURES, score_documents
-from habitus.scene.rarity import NormalFootage, rarity_in_words
 from habitus.scene.thresholds import (
     DAY,
     Bar,

@@ -21,13 +21,15 @@ from habitus.scene.detector import BagLike, Detector, Judgement
 from habitus.scene.explanation import HabitFinding, find_unusual
 from habitus.scene.habit_model import HabitJudgement, HabitModel
 from habitus.scene.localisation import (
+    UNNAMED,
     Box,
+    Placed,
+    SceneNames,
     boxes_of,
     expectation,
     heaviest,
     least_likely,
     motion_in_words,
-    place_in_words,
     turn_in_words,
 )
 from habitus.schema import (
@@ -136,6 +138,16 @@ class Event:
     """Number of its first document in the judged corpus; None for a live source."""
     last_document: Count | None = None
     peak_document: Count | None = None
+    camera: Text = ""
+    """In an archive, whose recording it is; then times are seconds since the epoch."""
+    false_alarms_per_day: NotNegative | None = None
+    """In an archive, how many alarms normal footage of the camera raises in a day at a threshold of
+    this normality: by it, moments of all cameras are ranked."""
+
+    zone: Text = ""
+    """Name of the zone that it is in, where people drew some: see `habitus.site.zones`."""
+    behaviour_name: Text = ""
+    """What people call the behaviour."""
 
     def __post_init__(self) -> None:
         """Check the order of the times."""
@@ -161,8 +173,10 @@ class Event:
         return json.dumps(self.to_json(), allow_nan=False)
 
     def in_words(self) -> str:
-        """Return when, why and how rare, in one line for a person."""
+        """Return when, why and how rare, in one line for a person; and which camera."""
         reason = "; ".join(part for part in (self.explanation, self.rarity) if part)
+        if self.camera:
+            return f"{self.camera}  {(self.clock or '').replace('T', ' ')[:19]}  {reason}"
         return f"{clock(self.start)}-{clock(self.end)}  {reason}"
 
 
@@ -194,6 +208,7 @@ class EventJoiner:
         model = self.model
         self.word_given_behaviour = model.parameters_.word_given_behaviour
         self.long_run = long_run_shares(model.parameters_.xi)
+        self.names: SceneNames = UNNAMED
         self.open: Event | None = None
         """The event under way, if any."""
         self.quiet = 0
@@ -216,11 +231,14 @@ class EventJoiner:
         """
         before, self.behaviour_before = self.behaviour_before, judgement.behaviour
         if judgement.abnormal:
-            self.quiet = 0
             where = where or self.localise(document, judgement)
-            event = self._event(float(time), judgement, where, before, threshold, number)
-            self.open = event if self.open is None else _joined(self.open, event)
-            return None
+            placed = self.names.placed(where.boxes)
+            if judgement.normality < placed.listed:
+                self.quiet = 0
+                event = self._event(float(time), judgement, where, before, threshold, number)
+                event = _as_placed(event, placed)
+                self.open = event if self.open is None else _joined(self.open, event)
+                return None
         self.quiet += 1
         return self.close() if self.quiet > self.join else None
 
@@ -269,7 +287,7 @@ class EventJoiner:
 
     def _by_habits(self, judgement: HabitJudgement, habits: HabitModel) -> AbnormalWords:
         """Return where a document is unusual by habits, in the model's words."""
-        finding = find_unusual(judgement, habits, self.model.clip_)
+        finding = find_unusual(judgement, habits, self.model.clip_, self.names)
         codes = judgement.votes.codes(habits.vocabulary)[finding.votes]
         coarser = self.model.vocabulary_
         words = codes if coarser is None else habits.vocabulary.words_in(coarser, codes)
@@ -336,12 +354,14 @@ class EventJoiner:
             first_document=None if number is None else max(number - earlier, 0),
             last_document=number,
             peak_document=number,
+            behaviour_name=self.names.behaviour(judgement.behaviour + 1),
         )
 
     def _reasons(self, where: AbnormalWords, judgement: Judgement, before: int) -> str:
         """Say why a document is unusual by the topic model."""
         transitions = self.model.transitions_
-        turn = turn_in_words(before, judgement.behaviour, judgement.shift, transitions)
+        shift = judgement.shift
+        turn = turn_in_words(before, judgement.behaviour, shift, transitions, self.names)
         reasons = [reason for reason in (turn, self._motion(where, judgement)) if reason]
         return "; ".join(reasons) or "less usual than normal footage"
 
@@ -354,12 +374,24 @@ class EventJoiner:
         expected = expectation(
             cells, self.word_given_behaviour, judgement.predicted, self.long_run, v
         )
-        return f"{motion_in_words(move, expected)}, {place_in_words(where.boxes[0], v)}"
+        motion = motion_in_words(move, expected, self.names)
+        return f"{motion}, {self.names.place(where.boxes[0], v)}"
+
+
+def _as_placed(event: Event, placed: Placed) -> Event:
+    """Return a document's event, an alarm or not by where it is."""
+    if placed.threshold is None:
+        return event
+    alarm = event.normality < placed.threshold and not placed.quiet
+    return replace(event, zone=placed.zone, threshold=placed.threshold, alarm=alarm)
 
 
 def _joined(event: Event, later: Event) -> Event:
-    """Return one event: the stronger of the two, over the time of both."""
-    stronger = later if later.normality < event.normality else event
+    """Return one event: the stronger of the two, over the time of both.
+
+    An alarm is stronger than what is none, as in another zone.
+    """
+    stronger = min(event, later, key=lambda each: (not each.alarm, each.normality))
     return replace(
         stronger,
         start=event.start,

@@ -14,7 +14,14 @@ from habitus.habits.hours import HOUR
 from habitus.habits.standing import StandingCounts, StandingEvidence
 from habitus.habits.turns import TURN, TurnCounts
 from habitus.scene.habit_model import HabitJudgement, HabitModel
-from habitus.scene.localisation import MOST_BOXES, WORTH, Box, connected_groups, place_in_words
+from habitus.scene.localisation import (
+    MOST_BOXES,
+    UNNAMED,
+    WORTH,
+    Box,
+    SceneNames,
+    connected_groups,
+)
 
 PLACE, DIRECTION, SPEED, BY_HOUR = *range(3), len(CUES)
 ALSO = 0.35
@@ -73,11 +80,16 @@ class HabitFinding(NamedTuple):
     """Excess of each of these cells, in nats."""
 
 
-def find_unusual(judgement: HabitJudgement, model: HabitModel, clip: float = 1.0) -> HabitFinding:
+def find_unusual(
+    judgement: HabitJudgement,
+    model: HabitModel,
+    clip: float = 1.0,
+    names: SceneNames = UNNAMED,
+) -> HabitFinding:
     """Return where a judged document of `clip` seconds is unusual, and why."""
     stands, stood = judgement.standing_evidence, model.all_stood
     if judgement.by_standing and stands is not None and stood is not None:
-        return _find_standing(stands, stood, judgement, model, clip)
+        return _find_standing(stands, stood, judgement, model, clip, names)
     cue, gathering = divmod(judgement.strongest, len(GATHERINGS))
     cue_name, by_turn = (*CUES, HOUR)[cue], judgement.turn_evidence if judgement.by_turn else None
     if by_turn is not None:
@@ -93,10 +105,10 @@ def find_unusual(judgement: HabitJudgement, model: HabitModel, clip: float = 1.0
     v, heavy = model.vocabulary, groups[0]
     things = (_whole(judgement, model, cue, group) for group in groups)
     boxes = tuple(Box.around(v.boxes(v.per_cell * thing)) for thing in things)
-    where = place_in_words(boxes[0], v)
+    where = names.place(boxes[0], v)
     if by_turn is not None and model.all_turns is not None:
         vote = int(heavy[excess[heavy].argmax()])
-        reason = _turn_reason(judgement, model.all_turns, v, vote)
+        reason = _turn_reason(judgement, model.all_turns, v, vote, names)
         explanation = f"{where}: {_subject(boxes[0], v)} {reason}"
     elif gathering == 0 or _is_one(boxes[0], excess[heavy].sum() / excess.sum(), v):
         explanation = f"{where}: {_subject(boxes[0], v)} {_reasons(judgement, model, cue, heavy)}"
@@ -115,6 +127,7 @@ def _find_standing(
     judgement: HabitJudgement,
     model: HabitModel,
     clip: float,
+    names: SceneNames,
 ) -> HabitFinding:
     """Return where something stands for too long, and for how long anything stands there."""
     v, cells, none = model.vocabulary, evidence.cells, np.empty(0, dtype=np.int64)
@@ -135,7 +148,7 @@ def _find_standing(
         none,
         np.empty(0),
         (box,),
-        f"{place_in_words(box, v)}: {said}",
+        f"{names.place(box, v)}: {said}",
         STANDING,
         cells,
         evidence.surprisals,
@@ -271,7 +284,9 @@ def _place_reason(model: HabitModel, cell: int) -> str:
     return f"moving in a busy place {seen}"
 
 
-def _turn_reason(judgement: HabitJudgement, counts: TurnCounts, v: Vocabulary, vote: int) -> str:
+def _turn_reason(
+    judgement: HabitJudgement, counts: TurnCounts, v: Vocabulary, vote: int, names: SceneNames
+) -> str:
     """Say how seldom a cell moves this way while the scene does as it does now."""
     ways, turn = WAYS[1::3], judgement.turn
     cell, direction = int(judgement.votes.cells[vote]), int(judgement.votes.directions[vote])
@@ -282,6 +297,9 @@ def _turn_reason(judgement: HabitJudgement, counts: TurnCounts, v: Vocabulary, v
     when = f"while others move {' or '.join(others)}"
     if ways[way] in others:
         when = "out of its turn"
+    n_behaviours = round(len(counts.documents) ** 0.5)
+    if name := names.behaviour(turn % n_behaviours + 1):
+        when = f"during {name}"
     seen = f"in {round(counts.moved[cell, way, turn]):,} of {round(counts.documents[turn]):,}"
     return f"moving {ways[way]} {when} ({seen} such moments)"
 

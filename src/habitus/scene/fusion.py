@@ -30,8 +30,9 @@ from habitus.compiled import compiled
 from habitus.scene.implants import KINDS
 from habitus.scene.thresholds import JOIN, SHAPE_PRIOR, Tail, bisected
 
-SCORE_SHAPE = (0.0, 0.1)
-"""Prior of the shape of the score's tail: rarities are exponential in normal footage."""
+EXPONENTIAL = (0.0, 0.1)
+"""Prior of the shape of a tail of nats, the score and the surprisal of what stands: a probability
+of exp(-x) is reached exp(-x) of the time."""
 FALSE_ALARMS = 0.005
 """Share of normal documents that each statistic may call abnormal where its trust is measured."""
 HIGHEST = 1e6
@@ -232,9 +233,11 @@ class Fusion:
         """Return the fusion with trust in what stands, given the statistics of implants.
 
         Of all implants these are one kind more, and the only one that it finds. Where normal
-        footage has things that stand as long as most of them, standing is no cue.
+        footage has things that stand as long as most of them, standing is no cue: that is asked
+        of a tail that may be heavy, as where there are queues some stand longer than any before.
         """
-        rarities = _rarities(implanted, self._standing_tables, 1.0)
+        heavy = None if self.standing is None else self._tables_of(-self.standing)
+        rarities = _rarities(implanted, heavy, 1.0)
         share = float((rarities > -np.log(FALSE_ALARMS)).mean())
         finds = min((share - LEAST_STANDING) / (FULL_STANDING - LEAST_STANDING), 1.0)
         if finds <= 0:
@@ -342,7 +345,7 @@ class Fusion:
     def tail(self) -> Tail:
         """The tail of minus the score of normal footage."""
         fleet = None if self.fleet_scores is None else -self.fleet_scores
-        return self._tail(-self.held_out_scores, fleet, SCORE_SHAPE)
+        return self._tail(-self.held_out_scores, fleet, EXPONENTIAL)
 
     def _tail(
         self, scores: Array, fleet: Array | None, shape_prior: tuple[float, float] = SHAPE_PRIOR
@@ -370,10 +373,10 @@ class Fusion:
 
     @cached_property
     def _standing_tables(self) -> _Tables | None:
-        return None if self.standing is None else self._tables_of(-self.standing)
+        return None if self.standing is None else self._tables_of(-self.standing, EXPONENTIAL)
 
-    def _tables_of(self, scores: Array) -> _Tables:
-        return _stacked((Tail.of(scores, self.judged, self.join),))
+    def _tables_of(self, scores: Array, shape_prior: tuple[float, float] = SHAPE_PRIOR) -> _Tables:
+        return _stacked((Tail.of(scores, self.judged, self.join, shape_prior),))
 
     @cached_property
     def _score_tables(self) -> _Tables:

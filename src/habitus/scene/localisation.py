@@ -31,6 +31,41 @@ class Box(NamedTuple):
         return cls(*map(int, (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0))))
 
 
+class Placed(NamedTuple):
+    """What becomes of an abnormal document at a place."""
+
+    zone: str = ""
+    """Name of the zone that it is in."""
+    threshold: float | None = None
+    """Documents there of lower normality are alarms; None if all abnormal ones are."""
+    listed: float = np.inf
+    """Documents there of lower normality belong to events."""
+    quiet: bool = False
+    """Whether nothing there is an alarm now."""
+
+
+class SceneNames:
+    """What places and behaviours are called: here, by where they are and by their number.
+
+    Whoever knows what people call them has a class of its own with these methods.
+    """
+
+    def place(self, box: tuple[int, int, int, int], vocabulary: Vocabulary) -> str:
+        """Say where a box is."""
+        return place_in_words(box, vocabulary)
+
+    def behaviour(self, number: int) -> str:
+        """Return what a behaviour is called, counted from 1; nothing if people gave no name."""
+        return ""
+
+    def placed(self, boxes: tuple[Box, ...]) -> Placed:
+        """Return what becomes of a document that is unusual there."""
+        return Placed()
+
+
+UNNAMED = SceneNames()
+
+
 def least_likely(surprisals: Array, counts: Array, n_top: int) -> NDArray[np.int64]:
     """Return the indices of the `n_top` words of highest surprisal, the highest first.
 
@@ -142,7 +177,7 @@ class Expectation(NamedTuple):
     """Probability of the cells if motion were spread evenly over those that ever move."""
 
 
-def motion_in_words(move: Move, expected: Expectation) -> str:
+def motion_in_words(move: Move, expected: Expectation, names: SceneNames = UNNAMED) -> str:
     """Say what is unusual about a move that is seen in a few cells."""
     seen, speed = move
     way, _ = WAYS[seen]
@@ -159,11 +194,14 @@ def motion_in_words(move: Move, expected: Expectation) -> str:
         return f"{pace_now} {way} motion where it is usually {usual_pace}"
     owner, current = int(by_direction[:, seen].argmax()), int(expected.now.argmax())
     if now[seen] < HARDLY * by_direction[owner, seen] and owner != current:
-        return f"{way} motion that belongs to behaviour {owner + 1}, during behaviour {current + 1}"
+        own, now_called = _behaviour(owner, names), _behaviour(current, names)
+        return f"{way} motion that belongs to {own}, during {now_called}"
     return f"more {way} motion than usual"
 
 
-def turn_in_words(before: int, now: int, shift: float, transitions: Array) -> str | None:
+def turn_in_words(
+    before: int, now: int, shift: float, transitions: Array, names: SceneNames = UNNAMED
+) -> str | None:
     """Say what is unusual about a behaviour's turn, if anything.
 
     Behaviours count from 0; `before` is -1 if nothing came before. `shift` is the surprise of the
@@ -175,7 +213,11 @@ def turn_in_words(before: int, now: int, shift: float, transitions: Array) -> st
     seen = (
         "never seen" if times < 0.5 else "seen once" if times < 1.5 else f"seen {times:.0f} times"
     )
-    return f"behaviour {now + 1} right after behaviour {before + 1}: {seen} in training"
+    return f"{_behaviour(now, names)} right after {_behaviour(before, names)}: {seen} in training"
+
+
+def _behaviour(number: int, names: SceneNames) -> str:
+    return names.behaviour(number + 1) or f"behaviour {number + 1}"
 
 
 def place_in_words(box: tuple[int, int, int, int], vocabulary: Vocabulary) -> str:

@@ -30,7 +30,7 @@ import numpy as np
 
 from habitus.arrays import Array, Flags, Indices
 from habitus.errors import InvalidInputError
-from habitus.scene.rarity import duration_in_words
+from habitus.rarity import duration_in_words
 
 JOIN = 10
 """Usual documents of a second between two unusual ones that still belong to one event: to people,

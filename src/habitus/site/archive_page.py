@@ -12,13 +12,14 @@ from markupsafe import Markup
 
 from habitus.errors import HabitusError
 from habitus.files import written_whole
+from habitus.rarity import duration_in_words
 from habitus.reporting.figures.moments import jpeg
 from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures
 from habitus.reporting.page.render import data_uri, stylesheet, version_facts
 from habitus.scene import SceneModel
-from habitus.scene.rarity import duration_in_words
+from habitus.scene.events import Event
 from habitus.site.overview import DAY, ArchiveOverview, CameraOverview
-from habitus.site.shard_judging import ArchiveEvent, hours_in_words
+from habitus.site.shard_judging import hours_in_words
 from habitus.site.shard_store import ArchiveFolder
 
 FEW_DAYS = 10
@@ -126,7 +127,7 @@ def _days(overview: ArchiveOverview) -> tuple[date, date]:
 
 
 def calendar_of(
-    camera: CameraOverview, moments: Sequence[ArchiveEvent], first: date, last: date
+    camera: CameraOverview, moments: Sequence[Event], first: date, last: date
 ) -> Calendar:
     """Return the hours of a camera, from the first day to the last.
 
@@ -142,8 +143,8 @@ def calendar_of(
     ]
     alarms = []
     for moment in moments:
-        clock = moment.event.clock
-        if moment.camera == camera.camera and moment.event.alarm and clock:
+        clock = moment.clock
+        if moment.camera == camera.camera and moment.alarm and clock:
             n = (date.fromisoformat(clock[:10]) - first).days
             x, y, width, height = place(n, int(clock[11:13]), 1)
             alarms.append((x + width / 2, y + height / 2))
@@ -187,17 +188,16 @@ def _title(day: date, hours: Sequence[int], state: str) -> str:
     return f"{day:%Y-%m-%d} {hours[0]:02d}:00 to {hours[-1] + 1:02d}:00: {text[state]}"
 
 
-def _card(folder: ArchiveFolder, moment: ArchiveEvent) -> dict[str, Any]:
-    event = moment.event
+def _card(folder: ArchiveFolder, event: Event) -> dict[str, Any]:
     picture = None
     if event.thumbnail is not None:
         path = folder.path / event.thumbnail
         picture = data_uri(path.read_bytes()) if path.is_file() else None
-    every = DAY / max(moment.false_alarms_per_day, 1e-9)
+    every = DAY / max(event.false_alarms_per_day or 0.0, 1e-9)
     return {
-        "camera": moment.camera,
+        "camera": event.camera,
         "event": event,
-        "id": hashlib.blake2b(moment.line().encode(), digest_size=4).hexdigest(),
+        "id": hashlib.blake2b(event.line().encode(), digest_size=4).hexdigest(),
         "clock": (event.clock or "")[:19].replace("T", " "),
         "seconds": f"{event.end - event.start:.0f} s",
         "why": f"{event.explanation[:1].upper()}{event.explanation[1:]}.",

@@ -1,7 +1,7 @@
-"""Events on disk: their pictures, their entries in the journal, their clips.
+"""Events on disk: their pictures, their files in the journal, their clips.
 
 All of it is done by threads, so that watching never waits for a disk. What cannot be written waits
-in memory. Clips that are to be cut stand in the folder `clips`, as entries of a journal, so that
+in memory. Events whose clips are to be cut stand in the folder `clips`, as in a journal, so that
 the next process cuts them if this one is killed before.
 """
 
@@ -25,10 +25,10 @@ from habitus.reporting.figures.drawing import EVENT, draw_boxes
 from habitus.reporting.figures.moments import WIDTH, still_thumbnail
 from habitus.scene.events import Event
 from habitus.scene.habit_model import HabitModel
-from habitus.site.journal import JournalEntry, JournalFiles, file_entry, filed_entries
+from habitus.site.journal import SiteEvent, file_event, filed_events
 from habitus.site.live_picture import jpeg
 from habitus.site.packet_ring import Clip, clip_due, cut_clip, cut_clip_of_file
-from habitus.site.pipe_messages import Filed, Remark, Report
+from habitus.site.pipe_messages import NewEntry, Remark, Report
 
 # Entries that may wait with their pictures; further ones wait without.
 PICTURES_WAITING = 50
@@ -36,12 +36,14 @@ PICTURES_WAITING = 50
 CUTTING = 120.0
 # Niceness of the process that cuts a clip.
 NICE = 10
+# How the names of pictures end.
+SUFFIXES = {"thumbnail": "jpg", "heat": "heat.jpg"}
 
 
-class SeenEvent(NamedTuple):
+class PicturedEvent(NamedTuple):
     """An event to file, and what its pictures are drawn from."""
 
-    entry: JournalEntry
+    site_event: SiteEvent
     """Without files."""
     event: Event
     vocabulary: Vocabulary
@@ -81,21 +83,21 @@ class Filing:
         self._entries, self._clips = (
             Backlog[Callable[[], object]](lambda task: task(), note=self._say) for _ in range(2)
         )
-        self._due = [(0.0, entry) for entry in self._left_over()]
-        """Clips that are to be cut, as entries without a file, and when, by the monotonic clock."""
+        self._due = [(0.0, event) for event in self._left_over()]
+        """Events whose clips are to be cut, and when, by the monotonic clock."""
 
-    def add(self, seen: SeenEvent) -> None:
+    def add(self, pictured: PicturedEvent) -> None:
         """File an event as it is now; once an alarm is over, its clip follows."""
-        entry = seen.entry
-        if entry.kind == "ended" and entry.alarm:
-            clip = replace(entry, kind="clip", event={})
-            wait = 0.0 if self.recording else clip_due(entry.start, entry.end) - time.time()
+        event = pictured.site_event
+        if event.kind == "ended" and event.alarm:
+            clip = replace(event, details={})
+            wait = 0.0 if self.recording else clip_due(event.start, event.end) - time.time()
             if self.recording is None:  # which would be judged again, with the same events
-                self._entries.add(lambda: file_entry(self.folder / "clips", clip))
+                self._entries.add(lambda: file_event(self.folder / "clips", clip))
             self._due.append((time.monotonic() + wait, clip))
         if len(self._entries) >= PICTURES_WAITING:
-            seen = seen._replace(still=None)
-        self._entries.add(lambda: self._file(seen))
+            pictured = pictured._replace(still=None)
+        self._entries.add(lambda: self._file(pictured))
 
     def tick(self, *, at_once: bool = False) -> None:
         """Have clips cut that are due; or all, as they are."""
@@ -124,40 +126,41 @@ class Filing:
             self._trouble = trouble
             self.send(Remark(text if trouble else "events are written again", time.time()))
 
-    def _file(self, seen: SeenEvent) -> None:
-        """Write the pictures of an event, then its entry."""
-        files, n_bytes = JournalFiles(), 0
-        for kind, (name, data) in _pictures(seen).items():
-            write_file(self.folder / "events" / name, data)
-            files[kind] = name  # type: ignore[literal-required]
-            n_bytes += len(data)
-        self._enter(replace(seen.entry, files=files, n_bytes=n_bytes))
+    def _file(self, pictured: PicturedEvent) -> None:
+        """Write the pictures of an event, then what is known of it."""
+        event = pictured.site_event
+        for name, picture in _pictures(pictured).items():
+            path = self.folder / "events" / f"{event.id}.{SUFFIXES[name]}"
+            write_file(path, picture)
+            event = replace(event, **{name: path.name}, n_bytes=event.n_bytes + len(picture))  # type: ignore[arg-type]
+        self._enter(event)
 
-    def _left_over(self) -> Iterator[JournalEntry]:
-        """Yield the clips that a process before this one did not cut."""
-        for path, entry in filed_entries(self.folder / "clips"):
-            if isinstance(entry, JournalEntry):
-                yield entry
+    def _left_over(self) -> Iterator[SiteEvent]:
+        """Yield the events whose clips a process before this one did not cut."""
+        for path, event in filed_events(self.folder / "clips"):
+            if isinstance(event, SiteEvent):
+                yield event
             else:
                 path.unlink(missing_ok=True)
 
-    def _cut(self, entry: JournalEntry) -> None:
-        """Cut the clip of an event, then write its entry."""
-        clip = self._clip(entry)
+    def _cut(self, event: SiteEvent) -> None:
+        """Cut the clip of an event, then write that it is there."""
+        clip = self._clip(event)
         if clip is not None:
-            files = JournalFiles(clip=clip.path.name)
             at = clip.start + (self.recording[1] if self.recording else 0.0)
-            self._enter(replace(entry, files=files, n_bytes=clip.n_bytes, clip_start=at))
-        Path(self.folder, "clips", entry.file_name).unlink(missing_ok=True)
+            name, n_bytes = clip.path.name, clip.n_bytes
+            self._enter(replace(event, clip=name, clip_start=at, n_bytes=n_bytes))
+        for path in Path(self.folder, "clips").glob(f"*-{event.id}-*"):
+            path.unlink(missing_ok=True)
 
-    def _clip(self, entry: JournalEntry) -> Clip | None:
+    def _clip(self, event: SiteEvent) -> Clip | None:
         """Return the clip of an event, cut by a process of its own: FFmpeg may hang or crash."""
         source, starts = self.recording or (self.folder / "recent", 0.0)
         cut = cut_clip_of_file if self.recording else cut_clip
-        output = self.folder / "events" / f"{entry.id}.mp4"
+        output = self.folder / "events" / f"{event.id}.mp4"
         output.parent.mkdir(parents=True, exist_ok=True)
-        end = entry.start if entry.end is None else entry.end
-        job = ClipJob(cut, source, entry.start - starts, end - starts, output)
+        end = event.start if event.end is None else event.end
+        job = ClipJob(cut, source, event.start - starts, end - starts, output)
         try:
             clip: Clip | None = self.fork_server.ask("habitus.site.filing:cut", job, within=CUTTING)
         except HabitusError as error:
@@ -165,8 +168,8 @@ class Filing:
             return None
         return clip
 
-    def _enter(self, entry: JournalEntry) -> None:
-        self.send(Filed(file_entry(self.folder / "journal", entry)))
+    def _enter(self, event: SiteEvent) -> None:
+        self.send(NewEntry(file_event(self.folder / "journal", event)))
 
 
 def cut(job: ClipJob) -> Clip | None:
@@ -175,16 +178,13 @@ def cut(job: ClipJob) -> Clip | None:
     return job.cut(*job[1:])
 
 
-def _pictures(seen: SeenEvent) -> dict[str, tuple[str, bytes]]:
+def _pictures(pictured: PicturedEvent) -> dict[str, bytes]:
     """Return the pictures of an event: plain with its boxes, and with all marks."""
-    still, v = seen.still, seen.vocabulary
+    event, still, v = pictured.event, pictured.still, pictured.vocabulary
     if still is None:
         return {}
     size = (WIDTH, max(1, round(WIDTH * v.height / v.width)))
     plain = np.asarray(cv2.resize(still, size, interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
-    draw_boxes(plain, seen.event.boxes, v, EVENT)
-    marked = still_thumbnail(seen.event, still, v, seen.habits)
-    return {
-        "thumbnail": (f"{seen.entry.id}.jpg", jpeg(plain, widest=WIDTH)),
-        "heat": (f"{seen.entry.id}.heat.jpg", marked),
-    }
+    draw_boxes(plain, event.boxes, v, EVENT)
+    marked = still_thumbnail(event, still, v, pictured.habits)
+    return {"thumbnail": jpeg(plain, widest=WIDTH), "heat": marked}

@@ -58,7 +58,7 @@ FEWEST_STILLS = 5
 STILL_SPACING = 4.0
 
 
-class _Held(NamedTuple):
+class _HeldDocument(NamedTuple):
     """A document that is not written yet."""
 
     time: float
@@ -115,7 +115,7 @@ class FootageWriter:
         self._vocabulary: Vocabulary | None = None
         self._backgrounds: Backgrounds
         """Of cameras with that vocabulary."""
-        self._held: list[_Held] = []
+        self._held: list[_HeldDocument] = []
         self._before: float | None = None
         """Time of the latest document that was written, or dropped."""
         self._failed, self._since = False, 0.0
@@ -156,7 +156,9 @@ class FootageWriter:
             self._backgrounds.new_sequence()
         stands = self._backgrounds.take(document, condition)
         words, counts = document.words, document.counts
-        self._held.append(_Held(time, words, counts, document.n_frames, condition, follows, stands))
+        self._held.append(
+            _HeldDocument(time, words, counts, document.n_frames, condition, follows, stands)
+        )
         if condition is Condition.USABLE and document.still is not None:
             self._scene.add(document.still, time)
 

@@ -4,7 +4,8 @@ import contextlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from datetime import datetime
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +19,14 @@ from habitus.scene.camera_check import CameraCheck
 from habitus.scene.camera_monitor import SceneMonitor
 from habitus.scene.detector import Judgement
 from habitus.scene.events import Event
+from habitus.scene.localisation import Box, Placed, SceneNames, place_in_words
 from habitus.scene.scene_model import SceneModel
 from habitus.schema import decoded
-from habitus.site.filing import Filing, SeenEvent
-from habitus.site.journal import JournalEntry
+from habitus.site.filing import Filing, PicturedEvent
+from habitus.site.journal import SiteEvent
+from habitus.site.pipe_messages import Adjust
 from habitus.site.watching import EventEnded, EventStarted, Observer
+from habitus.site.zones import Zone, ZoneMap
 from habitus.video import watched_cells
 
 # Shares of the budget whose thresholds are known: what half and twice as many alerts would bring.
@@ -52,24 +56,28 @@ class _OpenEvent:
     alarm: bool
 
 
-class Judging:
+class Judging(SceneNames):
     """Judges documents by one model, and files the events that they make.
 
     Events are joined at the threshold of twice the budget. One is an alarm if its strongest
-    document is below the threshold of the budget itself, from that document on. `new_id` makes the
-    id of an event that starts at a time; `speed` is the number of seconds of video in a second. A
-    model that cannot judge video is a HabitusError.
+    document is below the threshold of the budget itself, from that document on; where zones are
+    drawn, of the budget that holds where the document is unusual, unless that place is quiet.
+    Sentences name zones and behaviours as people do. `new_id` makes the id of an event that starts
+    at a time; `speed` is the number of seconds of video in a second; `clock` gives the local time
+    by which zones have their hours, None where nobody knows it. A model that cannot judge video is
+    a HabitusError.
     """
 
     def __init__(
         self,
         scene: SceneModel,
-        alerts_per_day: float,
+        alerts: Adjust,
         *,
         name: str,
         filing: Filing,
         new_id: Callable[[float], str],
         speed: float = 1.0,
+        clock: Callable[[float], datetime] | None = datetime.fromtimestamp,
     ) -> None:
         vocabulary = scene.model.vocabulary_
         if vocabulary is None:
@@ -77,13 +85,16 @@ class Judging:
         self.vocabulary = vocabulary
         check = CameraCheck.of(scene.model, "the model")
         monitor = SceneMonitor(check, name, clip=scene.model.clip_)
-        detector = scene.detector(alerts_per_day=alerts_per_day)
+        detector = scene.detector(alerts_per_day=alerts.alerts_per_day)
         self.observer = Observer(detector, name, monitor)
+        self.observer.joiner.names = self
         self.detector, self.habits = detector, detector.habits
-        self.filing, self.new_id, self.speed = filing, new_id, speed
+        self.filing, self.new_id, self.speed, self.clock = filing, new_id, speed, clock
+        self.time = 0.0
+        """Of the latest document, in seconds since the epoch."""
         self.thresholds: tuple[float, ...] = ()
-        self.notes: tuple[str, ...] = ()
-        self.set_budget(alerts_per_day)
+        """Of the budget of the camera, times `SHARES`."""
+        self.adjust(alerts)
         self.event: _OpenEvent | None = None
         self._region = (scene.model.settings_ or {}).get("region")
         self._cells: tuple[Vocabulary, Flags] | None = None
@@ -103,16 +114,49 @@ class Judging:
         """Of the camera."""
         return self.observer.condition
 
-    def set_budget(self, alerts_per_day: float) -> None:
-        """Raise so many alerts per day from now on."""
-        bars = [self.detector.bar(n * alerts_per_day) for n in SHARES]
-        self.thresholds = tuple(bar.threshold for bar in bars)
-        self.detector.threshold = self.thresholds[-1]
-        self.notes = bars[SHARES.index(1.0)].notes
+    def adjust(self, alerts: Adjust) -> None:
+        """Raise so many alerts per day from now on, in these zones; call behaviours so."""
+        zones = ZoneMap(alerts.zones, self.vocabulary)
+        budgets = {zone.name: zone.alerts_per_day or alerts.alerts_per_day for zone in zones.zones}
+        bars = {
+            budget: [self.detector.bar(n * budget) for n in SHARES]
+            for budget in {alerts.alerts_per_day, *budgets.values()}
+        }
+        thresholds = {k: tuple(bar.threshold for bar in each) for k, each in bars.items()}
+        self.zones, self.thresholds = zones, thresholds[alerts.alerts_per_day]
+        self.zone_thresholds = {
+            name: thresholds[budget]
+            for name, budget in budgets.items()
+            if budget != alerts.alerts_per_day
+        }
+        self.detector.threshold = max(each[-1] for each in thresholds.values())
+        own = bars[alerts.alerts_per_day][SHARES.index(1.0)]
+        self.notes: tuple[str, ...] = (*own.notes, *zones.notes)
+        self.behaviour_names = dict(alerts.behaviour_names)
+
+    def place(self, box: tuple[int, int, int, int], vocabulary: Vocabulary) -> str:
+        """Say where a box is: in which zone, or which part of the picture."""
+        zone = self.zones.zone_of(box)
+        return f"in {zone.name}" if zone else place_in_words(box, vocabulary)
+
+    def behaviour(self, number: int) -> str:
+        """Return what people call a behaviour."""
+        return self.behaviour_names.get(number, "")
+
+    def placed(self, boxes: tuple[Box, ...]) -> Placed:
+        """Return what becomes of an unusual document: by its heaviest box that is not quiet."""
+        found = [self._placed(self.zones.zone_of(box)) for box in boxes] or [self._placed(None)]
+        return next((place for place in found if not place.quiet), found[0])
+
+    def _placed(self, zone: Zone | None) -> Placed:
+        name = zone.name if zone else ""
+        _, threshold, listed = self.zone_thresholds.get(name, self.thresholds)
+        quiet = self.zones.is_quiet(zone, self.clock(self.time) if self.clock else None)
+        return Placed(name, threshold, listed, quiet)
 
     def take(self, arrival: LiveDocument) -> Judgement | None:
         """Judge a document, and file the events that start or end with it."""
-        observer = self.observer
+        observer, self.time = self.observer, arrival.time
         for happening in observer.take(self._known_places(arrival)):
             if isinstance(happening, EventStarted):
                 earlier = happening.event.peak - happening.event.start
@@ -120,9 +164,9 @@ class Judging:
             elif isinstance(happening, EventEnded):
                 self._end(happening)
         event, now = self.event, observer.joiner.open
-        if event is not None and now is not None and not event.alarm and self._is_alarm(now):
+        if event is not None and now is not None and not event.alarm and now.alarm:
             event.alarm = True
-            self._file(event, "started", now, observer.still)
+            self._file(event, now, observer.still)
         return observer.judgement
 
     def end_event(self) -> None:
@@ -131,38 +175,29 @@ class Judging:
             self._end(ended)
 
     def _start(self, event: Event, start: float) -> None:
-        self.event = _OpenEvent(self.new_id(start), start, self._is_alarm(event))
-        self._file(self.event, "started", event, self.observer.still)
+        self.event = _OpenEvent(self.new_id(start), start, event.alarm)
+        self._file(self.event, event, self.observer.still)
 
     def _end(self, ended: EventEnded) -> None:
         if self.event is not None:
-            self._file(self.event, "ended", ended.event, ended.still)
+            self._file(self.event, ended.event, ended.still, ended=True)
         self.event = None
 
-    def _is_alarm(self, event: Event) -> bool:
-        return event.normality < self.threshold
-
     def _file(
-        self,
-        open_event: _OpenEvent,
-        kind: Literal["started", "ended"],
-        event: Event,
-        still: Image | None,
+        self, open_event: _OpenEvent, event: Event, still: Image | None, *, ended: bool = False
     ) -> None:
         """Have an event filed, with times of day."""
-        start, alarm = open_event.start, open_event.alarm
-        event = replace(event, alarm=alarm, threshold=self.threshold)
-        entry = JournalEntry(
+        event = replace(event, alarm=open_event.alarm)
+        site_event = SiteEvent.of(
+            event,
             id=open_event.id,
-            kind=kind,
-            start=start,
-            end=start + (event.end - event.start) / self.speed if kind == "ended" else None,
-            peak=start + (event.peak - event.start) / self.speed,
-            alarm=alarm,
-            event=event.to_json(),
-            thresholds=self.thresholds,
+            camera_id=self.filing.folder.name,
+            start=open_event.start,
+            speed=self.speed,
+            ended=ended,
+            thresholds=self.zone_thresholds.get(event.zone, self.thresholds),
         )
-        self.filing.add(SeenEvent(entry, event, self.vocabulary, self.habits, still))
+        self.filing.add(PicturedEvent(site_event, event, self.vocabulary, self.habits, still))
 
     def _known_places(self, arrival: LiveDocument) -> LiveDocument:
         """Return a document without the words of cells that were masked when it was learnt."""

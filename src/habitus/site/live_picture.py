@@ -10,7 +10,7 @@ from habitus.reporting.figures.drawing import HOTTEST
 from habitus.scene.detector import Judgement
 from habitus.scene.explanation import find_unusual
 from habitus.scene.habit_model import HabitModel
-from habitus.site.pipe_messages import Seen
+from habitus.site.pipe_messages import CameraPicture
 
 # Largest width of a picture in pixels, and its quality.
 WIDEST, QUALITY = 640, 75
@@ -18,10 +18,12 @@ WIDEST, QUALITY = 640, 75
 MOST_ARROWS, MOST_BOXES = 48, 64
 
 
-def picture_of(time: float, document: Document, still: Image, vocabulary: Vocabulary) -> Seen:
+def picture_of(
+    time: float, document: Document, still: Image, vocabulary: Vocabulary
+) -> CameraPicture:
     """Return the picture of a document with its motion; nothing in it is unusual yet."""
     arrows = arrows_in(document, vocabulary)
-    return Seen(time, jpeg(still), vocabulary.width, vocabulary.height, arrows, [])
+    return CameraPicture(time, jpeg(still), vocabulary.width, vocabulary.height, arrows, [])
 
 
 def jpeg(picture: Image, *, widest: int = WIDEST) -> bytes:

@@ -19,6 +19,7 @@ from typing import Any
 from habitus.corpus import Corpus
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.files import written_whole
+from habitus.model.inspection import matched_behaviours
 from habitus.progress import Progress
 from habitus.reporting.summaries import summarise_model
 from habitus.scene import Event, SceneModel
@@ -30,7 +31,7 @@ from habitus.site.footage import join_hours, read_footage
 from habitus.site.judging import as_event, with_accepted
 from habitus.site.process import ProgressSender
 from habitus.site.relearning import (
-    Failed,
+    LearningFailure,
     LearningJob,
     LearningReport,
     LearntModel,
@@ -51,12 +52,12 @@ PICTURE_WIDTH = 480
 
 
 def learn_from_footage(job: LearningJob, connection: Connection) -> None:
-    """Learn a model; send reports of progress, and `LearntModel` or `Failed` at the end."""
+    """Learn a model; send progress, and `LearntModel` or `LearningFailure` at the end."""
     os.nice(NICE)
     try:
         outcome: LearningReport = _learnt(job, connection)
     except (HabitusError, OSError, MemoryError) as error:
-        outcome = Failed(str(error) or type(error).__name__)
+        outcome = LearningFailure(str(error) or type(error).__name__)
     with suppress(BrokenPipeError):  # the server was killed: nobody waits for it
         connection.send(outcome)
 
@@ -82,16 +83,35 @@ def _learnt(job: LearningJob, connection: Connection) -> LearntModel:
     scene.save(path)
     if common is not None:
         common.save(job.folder / FLEET)
+    names, unmatched = names_again(scene, job)
     _forget(job.folder)
     return LearntModel(
         model=path.name,
         summary=scene.summary(),
-        notes=(*footage.notes, *scene.notes, *_taught(scene, fleet), *_unfit(scene, job.accepted)),
+        notes=(
+            *(*footage.notes, *scene.notes, *_taught(scene, fleet)),
+            *(*_unfit(scene, job.accepted), *unmatched),
+        ),
         since=float(corpus.times.min()),
         until=float(corpus.times.max()) + corpus.clip,
         n_documents=len(corpus),
         n_behaviours=learning.n_behaviours,
+        names=tuple((str(number), name) for number, name in names.items()),
     )
+
+
+def names_again(scene: SceneModel, job: LearningJob) -> tuple[dict[int, str], list[str]]:
+    """Return the names of the model before that a new one keeps, and notes on those it does not."""
+    matches: dict[int, int] = {}
+    if job.names and job.before is not None:
+        with suppress(HabitusError):
+            before = SceneModel.load(job.folder / job.before).model
+            if before.vocabulary_ == scene.model.vocabulary_:
+                matches = matched_behaviours(before.parameters_, scene.model.parameters_)
+    kept = {matches[number - 1] + 1: name for number, name in job.names if number - 1 in matches}
+    lost = [name for _, name in job.names if name not in kept.values()]
+    notes = [f"no behaviour is like the one called {name!r} any more" for name in lost]
+    return dict(sorted(kept.items())), notes
 
 
 def fleet_of_others(folder: Path, corpus: Corpus) -> Fleet | None:

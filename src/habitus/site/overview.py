@@ -6,10 +6,11 @@ from datetime import datetime, tzinfo
 from itertools import pairwise
 from typing import Any
 
-from habitus.scene.rarity import duration_in_words
+from habitus.rarity import duration_in_words
+from habitus.scene.events import Event
 from habitus.site.camera_models import Era, ModelRecord, eras_of, learnt_of
 from habitus.site.pattern import CLOCK, zone_of
-from habitus.site.shard_judging import ArchiveEvent, judged_header, read_archive_events
+from habitus.site.shard_judging import judged_header, read_archive_events
 from habitus.site.shard_reading import Trouble, overlaps, unread_troubles
 from habitus.site.shard_store import ArchiveFolder, CameraFolder, RecordedShard
 
@@ -66,7 +67,7 @@ class ArchiveOverview:
 
     folder: str
     cameras: tuple[CameraOverview, ...]
-    moments: tuple[ArchiveEvent, ...]
+    moments: tuple[Event, ...]
     """The most unusual moments of all, the most unusual first."""
 
     @property
@@ -77,7 +78,7 @@ class ArchiveOverview:
     @property
     def alarms(self) -> int:
         """Number of alarms."""
-        return sum(moment.event.alarm for moment in self.moments)
+        return sum(moment.alarm for moment in self.moments)
 
     @property
     def in_trouble(self) -> list[CameraOverview]:
@@ -125,7 +126,7 @@ def overview_of(folder: ArchiveFolder, cameras: Sequence[str] = ()) -> ArchiveOv
 def _camera_overview(
     camera: CameraFolder,
     shards: Sequence[RecordedShard],
-    moments: Sequence[ArchiveEvent],
+    moments: Sequence[Event],
     latest: float,
     zone: tzinfo | None,
 ) -> CameraOverview:
@@ -155,7 +156,7 @@ def _camera_overview(
         eras=eras,
         learnt=learnt,
         judged_hours=judged / HOUR,
-        alarms=sum(moment.event.alarm for moment in moments if moment.camera == camera.camera),
+        alarms=sum(moment.alarm for moment in moments if moment.camera == camera.camera),
         troubles=(*troubles, *others),
         covered=covered_hours(shards, zone),
         unread_hours=tuple(sorted({clock[:13] for clock in unread})),

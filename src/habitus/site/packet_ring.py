@@ -31,16 +31,18 @@ from habitus.video.timeline import AHEAD, REORDERING_CODECS
 
 # Seconds after which a segment ends with the next keyframe.
 SEGMENT_SECONDS = 5.0
-# Seconds and bytes that are kept at most. A clip needs 70 seconds: 7 megabits per second.
-KEPT_SECONDS, KEPT_BYTES = 600.0, 64 << 20
+# Seconds and bytes that are kept at most: ten minutes of 3.5 megabits per second.
+KEPT_SECONDS, KEPT_BYTES = 600.0, 256 << 20
 # Seconds that a segment may be in the future, where the clock was set back.
 LEEWAY = 60.0
-# Milliseconds after which what was recorded is on the disk.
-CLUSTER = 1000
+# Milliseconds after which what was recorded is on the disk, and can be seen.
+CLUSTER = 250
 # Seconds to the next attempt where nothing could be written.
 AGAIN = 10.0
 # Seconds by which the camera's clock and arrival may differ within a segment.
 LEAP = 2.0
+# Seconds by which they may differ from one segment to the next that goes on without a seam.
+SEAMLESS = 0.25
 # Milliseconds in a segment before its first keyframe, for frames that are shown before it.
 LEAD = 5000
 MILLISECOND = Fraction(1, 1000)
@@ -112,15 +114,17 @@ class PacketRing:
             self._fail(error)
 
     def _write(self, packet: Any, time: float | None, now: float) -> None:
+        seconds = None if time is None else time / self.speed
         if packet.is_keyframe and (self._segment is None or self._segment.is_over(now)):
+            start = now if self._segment is None else self._segment.next_start(seconds, now)
             self._close()
             if self._failed_at is not None and 0 <= now - self._failed_at < AGAIN:
                 return
             self.folder.mkdir(parents=True, exist_ok=True)
             prune(self.folder, now, seconds=self.seconds, most_bytes=self.most_bytes)
-            self._segment = _SegmentFile(self.folder, self._stream, now)
+            self._segment = _SegmentFile(self.folder, self._stream, start)
         if self._segment is not None:
-            self._segment.write(packet, None if time is None else time / self.speed, now)
+            self._segment.write(packet, seconds, now)
 
     def _close(self) -> None:
         segment, self._segment = self._segment, None
@@ -144,13 +148,13 @@ class PacketRing:
 class _SegmentFile:
     """A segment file that is being written."""
 
-    def __init__(self, folder: Path, stream: Any, now: float) -> None:
-        self.arrived, self.zero = now, 0.0
+    def __init__(self, folder: Path, stream: Any, start: float) -> None:
+        self.arrived, self.zero = start, 0.0
         """When it began, by arrival and by the clock of the source."""
         self.reorders = stream.codec_context.name in REORDERING_CODECS
         self.n_packets, self.latest = 0, -1
         # A file of ours: FFmpeg would lose errors of its own at the end.
-        self.file = (folder / f"{round(1000 * now):015d}{SUFFIX}").open("wb", buffering=0)
+        self.file = (folder / f"{round(1000 * start):015d}{SUFFIX}").open("wb", buffering=0)
         try:
             options = {"cluster_time_limit": str(CLUSTER), "flush_packets": "1"}
             self.container = av.open(self.file, "w", format="matroska", options=options)
@@ -163,6 +167,11 @@ class _SegmentFile:
     def is_over(self, now: float) -> bool:
         """Return whether the next keyframe begins another segment."""
         return not 0 <= now - self.arrived < SEGMENT_SECONDS
+
+    def next_start(self, time: float | None, now: float) -> float:
+        """Return when the next segment begins: by the source, so that there is no seam."""
+        start = now if time is None else self.arrived + time - self.zero
+        return start if abs(start - now) <= SEAMLESS else now
 
     def write(self, packet: Any, time: float | None, now: float) -> None:
         """Write a copy of a packet that arrived now."""
@@ -181,7 +190,9 @@ class _SegmentFile:
         waited = now - self.arrived
         if time is None:
             return waited
-        if self.n_packets == 0 or abs(time - self.zero - waited) > LEAP:
+        if self.n_packets == 0:
+            self.zero = time
+        elif abs(time - self.zero - waited) > LEAP:
             self.zero = time - waited
         return time - self.zero
 
@@ -200,13 +211,13 @@ def prune(
     too.
     """
     n_bytes = 0
-    for start, path in reversed(_segments(folder)):
+    for start, path in reversed(segments(folder)):
         n_bytes += path.stat().st_size
         if not -LEEWAY < now - start <= seconds or n_bytes > most_bytes:
             path.unlink(missing_ok=True)
 
 
-def _segments(folder: Path) -> list[tuple[float, Path]]:
+def segments(folder: Path) -> list[tuple[float, Path]]:
     """Return the segments of a folder and when each began, in seconds since the epoch."""
     named = (path for path in folder.glob(f"*{SUFFIX}") if path.stem.isdecimal())
     return sorted((int(path.stem) / 1000, path) for path in named)
@@ -248,10 +259,10 @@ def cut_clip(recent: Path, start: float, end: float, output: Path) -> Clip | Non
 
 def _pieces(recent: Path, since: float, until: float) -> "list[_Piece]":
     """Return what the ring of a camera has from one time to another."""
-    segments = _segments(recent)
-    first = max(0, bisect_right([at for at, _ in segments], since) - 1)
+    kept = segments(recent)
+    first = max(0, bisect_right([at for at, _ in kept], since) - 1)
     pieces: list[_Piece] = []
-    for at, path in segments[first:]:
+    for at, path in kept[first:]:
         if at > until:
             break
         piece = _scanned(Source(str(path)), at - LEAD / 1000)

@@ -179,13 +179,8 @@ def find_recordings(
     """Return the recordings that patterns name; of all cameras if none is named.
 
     `timezone` is that which recordings are named in, such as "Europe/Berlin"; that of this machine
-    if None.
-
-    Raises
-    ------
-    InvalidInputError
-        If a pattern matches nothing, two files are of the same time of one camera, or a camera that
-        is wanted is not there.
+    if None. InvalidInputError if a pattern matches nothing, two files are of the same time of one
+    camera, or a camera that is wanted is not there.
     """
     zone, found = zone_of(timezone), list[Recording]()
     for pattern in patterns:

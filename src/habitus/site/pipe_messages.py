@@ -7,6 +7,8 @@ from enum import StrEnum
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+from habitus.site.zones import Zone
+
 # Judged documents that may wait for the server to read them.
 MOST_JUDGED = 600
 
@@ -30,11 +32,10 @@ class CameraState(StrEnum):
     """A recording that was judged to its end."""
 
 
-class Connected(NamedTuple):
-    """The first frame came."""
+class PictureSize(NamedTuple):
+    """Size of the camera's picture, in pixels: its first frame came."""
 
     width: int
-    """Of the camera's picture in pixels."""
     height: int
 
 
@@ -46,7 +47,7 @@ class StateChanged(NamedTuple):
     reason: str = ""
 
 
-class Judged(NamedTuple):
+class JudgedDocument(NamedTuple):
     """One document; about one a second."""
 
     time: float
@@ -61,7 +62,7 @@ class Judged(NamedTuple):
     n_tokens: float
 
 
-class Seen(NamedTuple):
+class CameraPicture(NamedTuple):
     """The camera's picture, about one a second."""
 
     time: float
@@ -75,7 +76,7 @@ class Seen(NamedTuple):
     """Unusual places now: x, y, width, height, and strength from 0 to 1."""
 
 
-class Filed(NamedTuple):
+class NewEntry(NamedTuple):
     """A file was put into the camera's folder `journal`: take it from there."""
 
     name: str
@@ -109,7 +110,16 @@ class Remark(NamedTuple):
     time: float
 
 
-Report = Connected | StateChanged | Judged | Seen | Filed | FootageExtent | ModelWanted | Remark
+Report = (
+    PictureSize
+    | StateChanged
+    | JudgedDocument
+    | CameraPicture
+    | NewEntry
+    | FootageExtent
+    | ModelWanted
+    | Remark
+)
 
 
 class UseModel(NamedTuple):
@@ -121,10 +131,13 @@ class UseModel(NamedTuple):
     learnt."""
 
 
-class SetBudget(NamedTuple):
-    """Raise so many alerts per day from now on."""
+class Adjust(NamedTuple):
+    """Raise so many alerts per day from now on, in these zones; call behaviours so."""
 
     alerts_per_day: float
+    zones: tuple[Zone, ...] = ()
+    behaviour_names: tuple[tuple[int, str], ...] = ()
+    """Number, from 1, and name."""
 
 
 class GoOn(NamedTuple):
@@ -140,7 +153,7 @@ class Stop(NamedTuple):
     """End, with every event written."""
 
 
-Order = UseModel | SetBudget | GoOn | Stop
+Order = UseModel | Adjust | GoOn | Stop
 
 
 class ServerLink:
@@ -157,7 +170,7 @@ class ServerLink:
         self.stop = threading.Event()
         self._changed = threading.Condition()
         self._reports: deque[Report] = deque()
-        self._picture: Seen | None = None
+        self._picture: CameraPicture | None = None
         self._n_judged, self._closed = 0, False
         self._sender = threading.Thread(target=self._send, daemon=True)
         self._sender.start()
@@ -166,11 +179,11 @@ class ServerLink:
     def send(self, report: Report) -> None:
         """Have a report sent."""
         with self._changed:
-            if isinstance(report, Seen):
+            if isinstance(report, CameraPicture):
                 self._picture = report
             else:
                 self._reports.append(report)
-            if isinstance(report, Judged):
+            if isinstance(report, JudgedDocument):
                 self._n_judged += 1
                 if self._n_judged > MOST_JUDGED:
                     self._drop_oldest()
@@ -192,7 +205,7 @@ class ServerLink:
 
     def _drop_oldest(self) -> None:
         for n, report in enumerate(self._reports):
-            if isinstance(report, Judged):
+            if isinstance(report, JudgedDocument):
                 del self._reports[n]
                 self._n_judged -= 1
                 return
@@ -203,7 +216,7 @@ class ServerLink:
             self._changed.wait_for(lambda: self._reports or self._picture or self._closed)
             if self._reports:
                 report = self._reports.popleft()
-                self._n_judged -= isinstance(report, Judged)
+                self._n_judged -= isinstance(report, JudgedDocument)
                 return report
             picture, self._picture = self._picture, None
             return picture

@@ -13,6 +13,7 @@ from habitus.jobs.fork_server import ForkServer
 from habitus.progress import Progress
 from habitus.settings import AlertSettings
 from habitus.site.pipe_messages import Order, Report, Stop
+from habitus.site.zones import Zone
 
 # What the fork server of cameras loads: all that they, their decoders and learning need.
 PRELOAD = "habitus.site.camera_preload"
@@ -22,7 +23,6 @@ SENDING = 1.0
 PROGRESS_EVERY = 0.25
 
 CameraKind = Literal["stream", "playback", "recording"]
-Polygons = tuple[tuple[tuple[float, float], ...], ...]
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class CameraJob:
     """What a camera's process is to do.
 
     A "stream" is watched; a file plays at its own speed, again and again ("playback"), or is judged
-    once, as fast as possible ("recording"). `address` has credentials. `mask` and `region` are what
-    not to watch, and what alone to watch (all if empty), as polygons in pixels of the camera's
-    picture. `accepted` are events, as `Event.to_json` gives them, that were called normal since the
-    `model`, a file in the folder, was learnt.
+    once, as fast as possible ("recording"). `address` has credentials. `accepted` are events, as
+    `Event.to_json` gives them, that were called normal since the `model`, a file in the folder, was
+    learnt; `behaviour_names` are what people call its behaviours, by number from 1.
 
     Options of reading are "fps", "fast", "other_hosts", "local" (a stream may be of this machine),
-    "patience" (seconds of silence until it is opened again) and "learn_days"; of a playback
+    "patience" (seconds of silence until it is opened again), "learn_days" and "timezone" (by which
+    zones have their hours, by default the machine's); of a playback
     "speed", as a multiple of its own; of a recording "starts", the time of its first frame, by
     default such that it ends when its file was written.
     """
@@ -46,11 +46,11 @@ class CameraJob:
     address: str = field(repr=False)
     kind: CameraKind = "stream"
     alerts_per_day: float = AlertSettings.BUDGET
-    mask: Polygons = ()
-    region: Polygons = ()
+    zones: tuple[Zone, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
     model: str | None = None
     accepted: tuple[dict[str, Any], ...] = ()
+    behaviour_names: tuple[tuple[int, str], ...] = ()
 
 
 class ProgressSender:

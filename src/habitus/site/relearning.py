@@ -128,7 +128,8 @@ class LearningJob:
     `behaviours/1.jpg` and so on. Documents from `since` to `until`, in seconds since the epoch, are
     learnt from, but for `excluded`: events that were called unusual. Of `accepted`, events that
     were called normal as `Event.to_json` gives them, those that the new model cannot count are
-    named in the notes.
+    named in the notes. `names` are what people call the behaviours of the model before, a file in
+    the folder, by number: behaviours that are there again keep theirs.
     """
 
     folder: Path
@@ -138,6 +139,8 @@ class LearningJob:
     excluded: tuple[tuple[float, float], ...] = ()
     accepted: tuple[dict[str, Any], ...] = ()
     seed: int = 0
+    before: str | None = None
+    names: tuple[tuple[int, str], ...] = ()
 
 
 class ThinningJob(NamedTuple):
@@ -161,15 +164,17 @@ class LearntModel(NamedTuple):
     until: float
     n_documents: int
     n_behaviours: int
+    names: tuple[tuple[str, str], ...] = ()
+    """Number and name of the behaviours that people named before."""
 
 
-class Failed(NamedTuple):
+class LearningFailure(NamedTuple):
     """No model could be learnt."""
 
     reason: str
 
 
-LearningReport = Progress | LearntModel | Failed
+LearningReport = Progress | LearntModel | LearningFailure
 
 
 def start_learning(job: LearningJob, fork_server: ForkServer) -> Child:
@@ -180,7 +185,7 @@ def start_learning(job: LearningJob, fork_server: ForkServer) -> Child:
 def learning_reports(child: Child) -> Iterator[LearningReport]:
     """Yield the reports that came from a process that learns, without waiting for more.
 
-    The last is always `LearntModel` or `Failed`, once, also where the process was killed.
+    The last is always `LearntModel` or `LearningFailure`, once, also where the process was killed.
     """
     while not child.connection.closed:
         try:
@@ -190,7 +195,9 @@ def learning_reports(child: Child) -> Iterator[LearningReport]:
         except (EOFError, OSError):
             code = child.wait(1.0)
             killed = " (it was killed; there may be too little memory)" if code == -9 else ""
-            report = Failed(f"the learning ended without a result, with exit code {code}{killed}")
+            report = LearningFailure(
+                f"the learning ended without a result, with exit code {code}{killed}"
+            )
         if not isinstance(report, Progress):
             child.connection.close()
         yield report

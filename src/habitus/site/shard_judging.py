@@ -8,6 +8,7 @@ there, are expected to raise no more false alarms than the budget.
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -23,9 +24,9 @@ from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.files import write_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.rarity import duration_in_words
 from habitus.scene import Detector, Event, SceneModel, detect_events
 from habitus.scene.camera_check import CameraCheck
-from habitus.scene.rarity import duration_in_words
 from habitus.schema import Count, NotNegative, Text, decoded
 from habitus.settings import AlertSettings
 from habitus.site.camera_models import learnt_of
@@ -69,43 +70,6 @@ class JudgedHeader(TypedDict):
     """Why it was not judged; empty if it was."""
 
 
-class _Ranked(TypedDict):
-    camera: Text
-    false_alarms_per_day: NotNegative
-
-
-class ArchiveEvent(NamedTuple):
-    """An unusual moment of one of the cameras."""
-
-    camera: str
-    event: Event
-    """Its times are seconds since the epoch; its source is the recording."""
-    false_alarms_per_day: float
-    """Alarms that normal footage of this camera raises in a day, at a threshold of its
-    normality."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the event as plain values, as `Event.to_json`, with two entries more."""
-        rank = {"camera": self.camera, "false_alarms_per_day": self.false_alarms_per_day}
-        return self.event.to_json() | rank
-
-    def line(self) -> str:
-        """Return the event as one line of JSON Lines."""
-        return json.dumps(self.to_json(), allow_nan=False)
-
-    @classmethod
-    def from_line(cls, line: str) -> "ArchiveEvent":
-        """Return the event of a line."""
-        rank = decoded(line, _Ranked)
-        return cls(rank["camera"], decoded(line, Event), rank["false_alarms_per_day"])
-
-    def in_words(self) -> str:
-        """Return which camera, when, why and how rare, in one line for a person."""
-        e = self.event
-        why = "; ".join(part for part in (e.explanation, e.rarity) if part)
-        return f"{self.camera}  {(e.clock or '').replace('T', ' ')[:19]}  {why}"
-
-
 def hours_in_words(hours: float) -> str:
     """Return the length of recordings of several cameras: days would be taken for those of a clock.
 
@@ -123,7 +87,7 @@ def hours_in_words(hours: float) -> str:
 class ArchiveDetection:
     """What is unusual in an archive."""
 
-    moments: list[ArchiveEvent] = field(default_factory=list)
+    moments: list[Event] = field(default_factory=list)
     """The most unusual moments of all, the most unusual first: all alarms, and others."""
     n_cameras: int = 0
     """Cameras that were judged."""
@@ -146,9 +110,9 @@ class ArchiveDetection:
         return self.alerts_per_day / max(self.n_sharing, self.n_cameras, 1)
 
     @property
-    def alarms(self) -> list[ArchiveEvent]:
+    def alarms(self) -> list[Event]:
         """The alarms, the most unusual first."""
-        return [moment for moment in self.moments if moment.event.alarm]
+        return [moment for moment in self.moments if moment.alarm]
 
     @property
     def expected_false_alarms(self) -> float:
@@ -326,9 +290,14 @@ def _judged(
     n_kept = max(len(detection.events), LEAST_MOMENTS)
     lines = [_header(task, int(detection.judged.sum()), detection.seconds)]
     for event in detection.moments[:n_kept]:
-        judged = replace(event, threshold=threshold, alarm=event.normality < threshold)
-        rate = detector.false_alarms_per_day(event.normality)
-        lines.append(ArchiveEvent(task.name, judged, rate).line())
+        judged = replace(
+            event,
+            threshold=threshold,
+            alarm=event.normality < threshold,
+            camera=task.name,
+            false_alarms_per_day=detector.false_alarms_per_day(event.normality),
+        )
+        lines.append(judged.line())
     return JudgedShard(clock, "".join(f"{line}\n" for line in lines))
 
 
@@ -352,7 +321,7 @@ def rank_moments(
     cameras: Sequence[CameraFolder], detection: ArchiveDetection, *, timezone: str | None = None
 ) -> ArchiveDetection:
     """Add the most unusual moments of all cameras, which share the budget, to what was judged."""
-    kept: list[ArchiveEvent] = []
+    kept: list[Event] = []
     for camera in cameras:
         seconds = 0.0
         for clock in sorted(path.stem for path in (camera.path / "judged").glob("[0-9]*.jsonl")):
@@ -368,20 +337,18 @@ def rank_moments(
         detection.n_cameras += seconds > 0
         detection.seconds += seconds
     share = detection.share
-    kept.sort(key=lambda moment: (moment.false_alarms_per_day, moment.camera, moment.event.start))
-    n_alarms = sum(moment.false_alarms_per_day <= share for moment in kept)
+    kept.sort(key=lambda moment: (_rank(moment), moment.camera, moment.start))
+    n_alarms = sum(_rank(moment) <= share for moment in kept)
     zone = None if timezone is None else ZoneInfo(timezone)
     detection.moments = [
-        moment._replace(
-            event=replace(
-                moment.event,
-                alarm=moment.false_alarms_per_day <= share,
-                clock=_iso(moment.event.start, zone),
-            )
-        )
+        replace(moment, alarm=_rank(moment) <= share, clock=_iso(moment.start, zone))
         for moment in kept[: max(n_alarms, MOST_MOMENTS)]
     ]
     return detection
+
+
+def _rank(moment: Event) -> float:
+    return math.inf if moment.false_alarms_per_day is None else moment.false_alarms_per_day
 
 
 def _iso(seconds: float, zone: ZoneInfo | None) -> str:
@@ -429,35 +396,35 @@ def write_moments(
             write_file(pictures / name, contents)
         progress(Progress("drawing", n, len(tasks)))
     detection.moments = [
-        moment._replace(event=replace(moment.event, thumbnail=f"{pictures.name}/{name}"))
+        replace(moment, thumbnail=f"{pictures.name}/{name}")
         if (pictures / name).is_file()
         else moment
         for moment, name in zip(detection.moments, names, strict=True)
     ]
-    in_time = sorted(detection.moments, key=lambda one: (one.event.start, one.camera))
+    in_time = sorted(detection.moments, key=lambda one: (one.start, one.camera))
     write_file(folder.events, "".join(f"{one.line()}\n" for one in in_time).encode())
     for path in pictures.glob("*.jpg"):
         if path.name not in names:
             path.unlink(missing_ok=True)
 
 
-def _picture_name(moment: ArchiveEvent) -> str:
-    event = moment.event
-    parts = [moment.camera, event.peak, event.normality, event.boxes]
+def _picture_name(moment: Event) -> str:
+    parts = [moment.camera, moment.peak, moment.normality, moment.boxes]
     digest = hashlib.blake2b(json.dumps(parts).encode(), digest_size=4).hexdigest()
-    return f"{moment.camera}-{(event.clock or '')[:19].replace(':', '-')}-{digest}.jpg"
+    return f"{moment.camera}-{(moment.clock or '')[:19].replace(':', '-')}-{digest}.jpg"
 
 
 def _picture_tasks(
     folder: ArchiveFolder,
-    wanted: Sequence[tuple[ArchiveEvent, str]],
+    wanted: Sequence[tuple[Event, str]],
     addresses: Mapping[tuple[str, str], str],
 ) -> list[PictureTask]:
     """Return what is to be drawn of each recording."""
     cameras = {name: folder.camera(name) for name in sorted({each.camera for each, _ in wanted})}
     shards = {name: latest_era(camera.shards()) for name, camera in cameras.items()}
     tasks: dict[Path, PictureTask] = {}
-    for (name, event, _), picture in wanted:
+    for event, picture in wanted:
+        name = event.camera
         known = (s for s in reversed(shards[name]) if 0 <= event.peak - s.start < s.seconds)
         if (shard := next(known, None)) is not None:
             address = addresses.get((name, shard.clock), shard.origin["address"])
@@ -490,13 +457,13 @@ def draw_moments(task: PictureTask) -> dict[str, bytes]:
     }
 
 
-def read_archive_events(path: Path) -> list[ArchiveEvent]:
+def read_archive_events(path: Path) -> list[Event]:
     """Return the moments that `write_moments` wrote, the most unusual first; none if absent."""
     events = _events_of(path) if path.is_file() else []
-    return sorted(events, key=lambda moment: (moment.false_alarms_per_day, moment.camera))
+    return sorted(events, key=lambda moment: (_rank(moment), moment.camera))
 
 
-def _events_of(path: Path, *, first: int = 1) -> list[ArchiveEvent]:
+def _events_of(path: Path, *, first: int = 1) -> list[Event]:
     """Return the moments in a file from line `first` on; FileError where a line is none."""
     remedy = "delete the file, and the next detection writes it again"
     try:
@@ -508,7 +475,7 @@ def _events_of(path: Path, *, first: int = 1) -> list[ArchiveEvent]:
     events = []
     for number, line in enumerate(lines[first - 1 :], start=first):
         try:
-            events.append(ArchiveEvent.from_line(line))
+            events.append(decoded(line, Event))
         except FileError as error:
             raise FileError(f"{path}, line {number}: {error}: {remedy}") from error
     return events

@@ -32,7 +32,7 @@ from habitus.site.shard_store import (
     Origin,
     RecordedShard,
     RecordingFile,
-    Unread,
+    UnreadRecording,
     is_of,
     shard_bytes,
 )
@@ -226,7 +226,9 @@ def _forget_renamed(
             del shards[shard.clock]
 
 
-def _still_there(camera: CameraFolder, recordings: Sequence[Recording]) -> dict[str, Unread]:
+def _still_there(
+    camera: CameraFolder, recordings: Sequence[Recording]
+) -> dict[str, UnreadRecording]:
     """Return the recordings that cannot be read; those that were deleted are forgotten."""
     unread, clocks = camera.unread(), {recording.clock for recording in recordings}
     kept = {clock: each for clock, each in unread.items() if clock in clocks}

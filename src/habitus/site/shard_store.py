@@ -75,7 +75,7 @@ class ShardHeader(CorpusHeader):
     recording: Origin
 
 
-class Unread(RecordingFile):
+class UnreadRecording(RecordingFile):
     """A recording that cannot be read."""
 
     tried: Time
@@ -224,11 +224,11 @@ class CameraFolder:
         self.judged_path(clock).unlink(missing_ok=True)
         self.shard_path(clock).unlink(missing_ok=True)
 
-    def unread(self) -> dict[str, Unread]:
+    def unread(self) -> dict[str, UnreadRecording]:
         """Return the recordings that cannot be read, by their clocks."""
-        return read_json(self.path / UNREAD, dict[str, Unread]) or {}
+        return read_json(self.path / UNREAD, dict[str, UnreadRecording]) or {}
 
-    def put_unread(self, unread: dict[str, Unread]) -> None:
+    def put_unread(self, unread: dict[str, UnreadRecording]) -> None:
         """Keep which recordings cannot be read."""
         path = self.path / UNREAD
         if unread:

@@ -10,9 +10,12 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from habitus.backlog import Backlog, growing_wait
 from habitus.corpus.documents import Condition
@@ -31,21 +34,22 @@ from habitus.site.judging import Judging, with_accepted
 from habitus.site.live_picture import heat_in, picture_of
 from habitus.site.packet_ring import PacketRing
 from habitus.site.pipe_messages import (
+    Adjust,
     CameraState,
-    Connected,
     FootageExtent,
     GoOn,
-    Judged,
+    JudgedDocument,
     ModelWanted,
     Order,
+    PictureSize,
     Remark,
     ServerLink,
-    SetBudget,
     StateChanged,
     UseModel,
 )
-from habitus.site.process import CameraJob, Polygons
+from habitus.site.process import CameraJob
 from habitus.site.watching import SLOW_DOCUMENTS
+from habitus.site.zones import ignored, polygon_text
 from habitus.video import Source
 
 # Seconds of footage that the first model is learnt from.
@@ -108,16 +112,14 @@ class Watcher:
             timeout=self.patience,
             elsewhere=job.kind == "stream" and not options.get("local", False),
         )
-        self.settings = DocumentSettings(
-            mask=polygon_text(job.mask), region=polygon_text(job.region), still_every=1
-        )
+        self.settings = DocumentSettings(mask=polygon_text(ignored(job.zones)), still_every=1)
         self.speed = float(options.get("speed", 1.0)) if job.kind == "playback" else None
         if self.speed is not None and not 0 < self.speed <= MOST_SPEED:
             raise InvalidInputError(
                 f"speed must be above 0 and at most {MOST_SPEED:g}, found {self.speed:g}",
                 parameter="speed",
             )
-        self.alerts_per_day = job.alerts_per_day
+        self.alerts = Adjust(job.alerts_per_day, job.zones, job.behaviour_names)
         self.state: StateChanged | None = None
         self.size: tuple[int, int] | None = None
         self.judging: Judging | None = None
@@ -212,8 +214,8 @@ class Watcher:
     def _obey(self, order: Order) -> None:
         if isinstance(order, UseModel):
             self._use(order.path, order.accepted)
-        elif isinstance(order, SetBudget):
-            self._set_budget(order.alerts_per_day)
+        elif isinstance(order, Adjust):
+            self._adjust(order)
         elif isinstance(order, GoOn) and self.recording is not None:
             self.recording.go_on(order.reason)
 
@@ -222,11 +224,12 @@ class Watcher:
         try:
             judging = Judging(
                 with_accepted(SceneModel.load(self.job.folder / path), accepted),
-                self.alerts_per_day,
+                self.alerts,
                 name=self.source.name,
                 filing=self.filing,
                 new_id=self._new_id,
                 speed=self.speed or 1.0,
+                clock=self._clock(),
             )
         except HabitusError as error:
             self._remark(f"the model cannot be used: {error}")
@@ -237,14 +240,22 @@ class Watcher:
             self.judging.end_event()
         self.judging = judging
 
-    def _set_budget(self, alerts_per_day: float) -> None:
+    def _clock(self) -> Callable[[float], datetime] | None:
+        """Return the clock by which zones have their hours; that of a recording may be unknown."""
+        options = self.job.options
+        if self.job.kind == "recording" and options.get("starts") is None:
+            return None
+        name = options.get("timezone")
+        return partial(datetime.fromtimestamp, tz=ZoneInfo(name) if name else None)
+
+    def _adjust(self, alerts: Adjust) -> None:
         try:
             if self.judging is not None:
-                self.judging.set_budget(alerts_per_day)
+                self.judging.adjust(alerts)
         except HabitusError as error:
-            self._remark(f"the budget stays as it was: {error}")
+            self._remark(f"budget and zones stay as they were: {error}")
         else:
-            self.alerts_per_day = alerts_per_day
+            self.alerts = alerts
 
     def _new_id(self, start: float) -> str:
         """Return the id of an event; a recording that is judged again has the same ones again."""
@@ -267,7 +278,7 @@ class Watcher:
         document, vocabulary, recording = arrival.document, arrival.vocabulary, self.recording
         if self.size != (vocabulary.width, vocabulary.height):
             self.size = vocabulary.width, vocabulary.height
-            self.link.send(Connected(*self.size))
+            self.link.send(PictureSize(*self.size))
         self.n_documents += 1
         condition, judgement = self.conditions.judge(document), None
         if recording is None or self.judging is None:
@@ -296,7 +307,7 @@ class Watcher:
         """Report how a document was judged, and what it shows."""
         document, judging = arrival.document, self.judging
         n_tokens = float(document.counts.sum())
-        judged = Judged(arrival.time, None, None, 0, (), n_tokens)
+        judged = JudgedDocument(arrival.time, None, None, 0, (), n_tokens)
         if judging is not None:
             judged = judged._replace(threshold=judging.threshold)
             if judgement is not None and judgement.judged:
@@ -452,15 +463,3 @@ class FootageThread:
 
     def _count(self, writer: FootageWriter) -> None:
         self.extent, self._counted = writer.kept() or self.extent, time.monotonic()
-
-
-def polygon_text(polygons: Polygons) -> str | None:
-    """Return polygons as `habitus.video.watched_cells` takes them; None if there is none.
-
-    Examples
-    --------
-    >>> polygon_text((((0, 0), (8.5, 0), (8, 8)), ((1, 1), (2, 1), (2, 2))))
-    '0,0 8.5,0 8,8; 1,1 2,1 2,2'
-    """
-    texts = [" ".join(f"{x:g},{y:g}" for x, y in polygon) for polygon in polygons]
-    return "; ".join(texts) or None

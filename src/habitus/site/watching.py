@@ -182,22 +182,10 @@ def watch_events(
 
     That nothing can be judged is reported as well, after a while and then every hour.
     Between them comes None, some ten times a second, for whoever has something else to do. Times of
-    events are seconds since the first document; `clock` is the time of day.
-
-    Parameters
-    ----------
-    detector
-        Judges the documents.
-    source
-        Camera, stream or file; it is found again when it is lost, see `LiveSource`.
-    settings
-        How documents are made from video.
-    stop
-        Set it, and exhaust or close the iterator, to end: then no process is left.
-    patience
-        Seconds without a frame after which to connect anew.
-    camera
-        Where given, only views that show the scene of the model are judged; a file must show it.
+    events are seconds since the first document; `clock` is the time of day. A source is found again
+    after `patience` seconds without a frame. Where a `camera` is given, only views that show the
+    scene of the model are judged; a file must show it. Set `stop`, and exhaust or close the
+    iterator, to end: then no process is left.
     """
     for note in detector.notes:
         yield Notice(note, time.time())

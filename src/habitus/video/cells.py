@@ -9,6 +9,7 @@ a flat window, where any shift would do, unless more than that moves around it.
 """
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from habitus.arrays import Flags, Image
 from habitus.compiled import compiled
 from habitus.corpus.vocabulary import N_SPEEDS
+from habitus.standalone import standalone
 from habitus.video.windows import SIDE, block_difference, window_sums
 
 # Correlation of two frames below which they do not show one view: a cut, a covered lens, frames
@@ -102,24 +104,48 @@ class Pyramid(NamedTuple):
     quarter: Image
 
 
-def pyramid(luma: Image, width: int, height: int, scale: float) -> Pyramid:
-    """Return half and quarter resolution of the analysed frame.
+class PyramidBuffer:
+    """Half and quarter resolution of the analysed frame, one frame after the other.
 
     Half of a frame that is doubled (scale 0.5) is the camera's frame itself.
 
     Parameters
     ----------
-    luma
-        Brightness of the camera's frame: height x at least `width`; further columns are padding.
     width, height
         Size of the camera's frame in pixels.
     scale
         Pixels of the camera's frame per pixel of the analysed frame, a power of two from 0.5 on.
+    """
 
-    Returns
-    -------
-    Pyramid
-        The two images.
+    def __init__(self, width: int, height: int, scale: float) -> None:
+        self.copied = scale < 1
+        levels: list[Image] = [np.empty((height, width) if self.copied else (0, 0), np.uint8)]
+        for _ in range(1 if self.copied else int(scale).bit_length() + 1):
+            height, width = height // 2, width // 2
+            levels.append(np.empty((height, width), dtype=np.uint8))
+        self.steps = [halve.bound(*pair) for pair in pairwise(levels)]
+        self.pyramid = Pyramid(*levels[-2:])
+
+    def fill(self, luma: Image) -> Pyramid:
+        """Take the next frame: its height x at least its width; further columns are padding."""
+        if self.copied:
+            height, width = self.pyramid.half.shape
+            np.copyto(self.pyramid.half, luma[:height, :width])
+            self.steps[0]()
+            return self.pyramid
+        luma = np.ascontiguousarray(luma, dtype=np.uint8)
+        return self.fill_from(luma.ctypes.data, luma.shape)
+
+    def fill_from(self, address: int, shape: tuple[int, ...]) -> Pyramid:
+        """Take the next frame from memory, where its scale is at least 1; see `fill`."""
+        self.steps[0].place(0, address, shape)
+        for step in self.steps:
+            step()
+        return self.pyramid
+
+
+def pyramid(luma: Image, width: int, height: int, scale: float) -> Pyramid:
+    """Return half and quarter resolution of one frame; see `PyramidBuffer`.
 
     Examples
     --------
@@ -127,27 +153,16 @@ def pyramid(luma: Image, width: int, height: int, scale: float) -> Pyramid:
     >>> half.shape, quarter.shape
     ((36, 48), (18, 24))
     """
-    half = luma if scale >= 1 else np.ascontiguousarray(luma[:height, :width])
-    while scale >= 1:
-        half = halve(half, width, height)
-        (height, width), scale = half.shape, scale / 2
-    return Pyramid(half, halve(half, width, height))
+    return PyramidBuffer(width, height, scale).fill(luma)
 
 
-def halve(image: Image, width: int, height: int) -> Image:
-    """Return the rounded means of 2 x 2 pixels; columns beyond `width` are padding.
+@standalone
+def halve(image: Image, half: Image) -> None:
+    """Fill `half` with the rounded means of 2 x 2 pixels; further ones of the image are padding.
 
-    Equals `(image[:2 * h, :2 * w].reshape(h, 2, w, 2).sum(axis=(1, 3)) + 2) // 4` for
-    `h, w = height // 2, width // 2`.
+    Equals `(image[: 2 * h, : 2 * w].reshape(h, 2, w, 2).sum(axis=(1, 3)) + 2) // 4` for
+    `h, w = half.shape`.
     """
-    half = np.empty((height // 2, width // 2), dtype=np.uint8)
-    _halve(image, half)
-    return half
-
-
-@compiled
-def _halve(image: Image, half: Image) -> None:
-    """Fill `half` from an image of twice its size or more."""
     height, width = np.uint64(half.shape[0]), np.uint64(half.shape[1])
     two, one = np.uint64(2), np.uint64(1)
     for y in range(height):
@@ -167,7 +182,6 @@ def cell_motion(
     least_motion: float,
     bounds: NDArray[np.float64] = NO_BOUNDS,
     flat: float = FLAT,
-    scratch: Scratch | None = None,
 ) -> tuple[NDArray[np.int16], float]:
     """Return the move of each cell between two frames, and the mean change of the frame.
 
@@ -186,8 +200,6 @@ def cell_motion(
     flat
         Mean squared gradient plus mean squared change below which a window is flat: its cell does
         not move unless textured cells nearby do. 0 for none.
-    scratch
-        Arrays of `Scratch.of(*watched.shape, side)` to work in, for a caller with many frames.
 
     Returns
     -------
@@ -205,42 +217,50 @@ def cell_motion(
     >>> (moves == -1).all(), change
     (np.True_, 0.0)
     """
-    rows, columns = watched.shape
-    moves = np.full((rows, columns), -1, dtype=np.int16)
-    half, quarter, next_half, next_quarter = *before, *after
-    line, changes, slots, gated, fits, moved = scratch or Scratch.of(rows, columns, side)
-    change = fill_moves(
-        half,
-        quarter,
-        next_half,
-        next_quarter,
-        watched,
-        side,
-        least_motion,
-        bounds,
-        flat,
-        line,
-        changes,
-        slots,
-        gated,
-        fits,
-        moved,
-        moves,
-    )
-    return moves, change
+    return PairMotion((before, after), watched, side, bounds, flat).found(1, least_motion, 1.0)
 
 
-@compiled
+class PairMotion:
+    """Motion between two frames, each of which is replaced by the next but one; see `cell_motion`.
+
+    Here, `bounds` are per second.
+    """
+
+    def __init__(
+        self,
+        frames: tuple[Pyramid, Pyramid],
+        watched: Flags,
+        side: int,
+        bounds: NDArray[np.float64],
+        flat: float = FLAT,
+    ) -> None:
+        self.limits = np.array([0.0, 0.0, flat])
+        self.moves = np.empty(watched.shape, dtype=np.int16)
+        self.change = np.empty(1)
+        rows, columns = watched.shape
+        given = np.ascontiguousarray(watched), self.limits, bounds
+        shared = *given, *Scratch.of(rows, columns, side), self.moves, self.change
+        one, other = frames
+        self._to = fill_moves.bound(*other, *one, *shared), fill_moves.bound(*one, *other, *shared)
+
+    def found(
+        self, after: int, least_motion: float, seconds: float
+    ) -> tuple[NDArray[np.int16], float]:
+        """Return moves and change until frame number 0 or 1, `seconds` later than the other."""
+        self.limits[0], self.limits[1] = least_motion, seconds
+        self._to[after]()
+        return self.moves.copy(), self.change.item()
+
+
+@standalone
 def fill_moves(
     half: Image,
     quarter: Image,
     next_half: Image,
     next_quarter: Image,
     watched: Flags,
-    side: int,
-    least_motion: float,
+    limits: NDArray[np.float64],
     bounds: NDArray[np.float64],
-    flat: float,
     line: NDArray[np.uint16],
     changes: NDArray[np.int32],
     slots: NDArray[np.int32],
@@ -248,16 +268,23 @@ def fill_moves(
     fits: Fits,
     moved: Flags,
     moves: NDArray[np.int16],
-) -> float:
-    """Fill in the moves of `cell_motion`, and return the mean change: one call for all kernels."""
+    change: NDArray[np.float64],
+) -> None:
+    """Fill in what `PairMotion` finds: one call for all kernels."""
+    rows, columns = changes.shape
+    for r in range(rows):
+        for c in range(columns):
+            moves[r, c] = -1
+    change[0] = 255.0
     if likeness(quarter, next_quarter) < LEAST_ALIKE:
-        return 255.0
+        return
+    side = len(line) // columns
     total = cell_changes(half, next_half, side, line, changes)
     n = gated_cells(changes, watched, LEAST_CHANGE * side * side, slots, gated)
     if n:
         fit_all(half, quarter, next_half, next_quarter, side, n, gated, slots, fits)
-        move_all(n, gated, slots, fits, least_motion, bounds, flat, moved, moves)
-    return total / (changes.size * side * side)
+        move_all(n, gated, slots, fits, limits, bounds, moved, moves)
+    change[0] = total / (changes.size * side * side)
 
 
 @compiled
@@ -544,9 +571,8 @@ def move_all(
     gated: NDArray[np.int32],
     slots: NDArray[np.int32],
     fits: Fits,
-    least_motion: float,
+    limits: NDArray[np.float64],
     bounds: NDArray[np.float64],
-    flat: float,
     moved: Flags,
     moves: NDArray[np.int16],
 ) -> None:
@@ -557,6 +583,7 @@ def move_all(
     determinant. A flat cell does not move where fewer than LEAST_TEXTURED textured cells do.
     """
     rows, columns = slots.shape
+    least_motion, seconds, flat = limits[0], limits[1], limits[2]
     xx, xy, yy, dx, dy = fits[XX], fits[XY], fits[YY], fits[DX], fits[DY]
     left_over, energy = fits[LEFT], fits[ENERGY]
     for k in range(n):
@@ -596,7 +623,7 @@ def move_all(
         # Pixels of the analysed frame are half those of half resolution.
         squared, speed = 4 * (right * right + down * down), 0
         while speed < len(bounds):
-            least = bounds[speed] * determinant
+            least = bounds[speed] * seconds * determinant
             if squared < least * least:
                 break
             speed += 1

@@ -7,7 +7,7 @@ import numpy as np
 from habitus.arrays import Array, Flags, Image
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError
-from habitus.schema import MOST_PIXELS, shortened
+from habitus.schema import MOST_PIXELS, check_polygon, shortened
 from habitus.video.source import redacted
 
 
@@ -43,9 +43,9 @@ def watched_cells(
     """
     watched = np.ones((vocabulary.rows, vocabulary.columns), dtype=np.bool_)
     if mask is not None:
-        watched &= _share(mask, vocabulary, "mask") == 0
+        watched &= covered_shares(mask, vocabulary, "mask") == 0
     if region is not None:
-        watched &= _share(region, vocabulary, "region") >= 0.5
+        watched &= covered_shares(region, vocabulary, "region") >= 0.5
     if not watched.any():
         raise InvalidInputError("mask and region leave no cell to examine")
     return watched
@@ -71,7 +71,7 @@ def region_of(watched: Flags, vocabulary: Vocabulary) -> str | None:
     return "; ".join(polygons)
 
 
-def _share(given: str, vocabulary: Vocabulary, name: str) -> Array:
+def covered_shares(given: str, vocabulary: Vocabulary, name: str) -> Array:
     """Return the fraction of each cell that the image or the polygons cover."""
     is_text = "," in given and not is_file(given)
     area = _polygons(given, vocabulary, name) if is_text else _image(given, vocabulary, name)
@@ -139,17 +139,6 @@ def _polygons(text: str, vocabulary: Vocabulary, name: str) -> Flags:
                 f"{shortened(repr(polygon.strip()))}",
                 parameter=name,
             )
-        (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
-        if right < 0 or bottom < 0 or left >= vocabulary.width or top >= vocabulary.height:
-            raise InvalidInputError(
-                f"{name} must be polygons of the frame, which has {vocabulary.width}x"
-                f"{vocabulary.height} pixels, found {shortened(repr(polygon.strip()))} outside it",
-                parameter=name,
-            )
-        if not cv2.contourArea(corners.astype(np.float32)):
-            raise InvalidInputError(
-                f"{name} must be polygons with an area, found {shortened(repr(polygon.strip()))}",
-                parameter=name,
-            )
+        check_polygon(corners.tolist(), vocabulary.width, vocabulary.height, name)
         cv2.fillPoly(area, [np.round(corners).astype(np.int32)], 255)
     return area > 0

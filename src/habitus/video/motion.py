@@ -16,12 +16,11 @@ from habitus.video.cells import (
     LEAST_ALIKE,
     LEAST_CHANGE,
     LEAST_MOTION,
-    Pyramid,
+    PairMotion,
+    PyramidBuffer,
     Scratch,
     cell_changes,
-    cell_motion,
     likeness,
-    pyramid,
 )
 from habitus.video.reader import Frame
 
@@ -41,7 +40,10 @@ class CellMoves(NamedTuple):
 
 
 class MotionMethod(Protocol):
-    """A method of motion estimation. Each frame is prepared once and compared twice."""
+    """A method of motion estimation. Each frame is prepared once and compared twice.
+
+    What is kept of a frame is valid until the next but one is prepared.
+    """
 
     def prepare(self, frame: Frame) -> Any:
         """Return what is kept of a frame."""
@@ -64,19 +66,26 @@ class CellMotion:
     """
 
     def __init__(self, vocabulary: Vocabulary, watched: Flags) -> None:
-        self.vocabulary, self.watched = vocabulary, watched
-        self.side = vocabulary.cell // 2
-        self.scratch = Scratch.of(vocabulary.rows, vocabulary.columns, self.side)
+        v = vocabulary
+        self.frames = [PyramidBuffer(v.width, v.height, v.scale) for _ in range(2)]
+        one, other = (frame.pyramid for frame in self.frames)
+        self.motion = PairMotion((one, other), watched, v.cell // 2, BOUNDS)
+        self.latest = 0
 
-    def prepare(self, frame: Frame) -> Pyramid:
-        """Return half and quarter resolution of the analysed frame."""
-        return pyramid(frame.luma(), frame.width, frame.height, self.vocabulary.scale)
+    def prepare(self, frame: Frame) -> int:
+        """Keep half and quarter resolution of the analysed frame, and return where: 0 or 1."""
+        self.latest = 1 - self.latest
+        pyramid = self.frames[self.latest]
+        memory = None if pyramid.copied else frame.luma_memory()
+        if memory is None:
+            pyramid.fill(frame.luma())
+        else:
+            pyramid.fill_from(memory[0], (frame.height, memory[1]))
+        return self.latest
 
-    def between(self, before: Pyramid, after: Pyramid, seconds: float) -> CellMoves:
+    def between(self, before: int, after: int, seconds: float) -> CellMoves:
         """Return the motion of each cell; none across a cut."""
-        least, bounds = least_motion(seconds), BOUNDS * seconds
-        settings = (self.watched, self.side, least, bounds)
-        return CellMoves(*cell_motion(before, after, *settings, scratch=self.scratch))
+        return CellMoves(*self.motion.found(after, least_motion(seconds), seconds))
 
 
 class DisMotion:

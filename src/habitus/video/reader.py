@@ -66,6 +66,14 @@ class Frame(NamedTuple):
         width, height = self._stored(self.width, self.height)
         return _turned(_luma(self.decoded, width, height)[:, :width], self.turns)
 
+    def luma_memory(self) -> tuple[int, int] | None:
+        """Return the address of the brightness and its columns; None if `luma` must convert it."""
+        if self.turns or not _has_luma(self.decoded, self.width, self.height):
+            return None
+        plane: Any = VideoPlane(self.decoded, 0)
+        line = plane.line_size
+        return (plane.buffer_ptr, line) if line >= self.width else None
+
     def colours(self, width: int, height: int) -> Image:
         """Return red, green and blue at another size: height x width x 3."""
         width, height = self._stored(width, height)
@@ -85,14 +93,19 @@ def _turned(picture: Image, turns: int) -> Image:
 
 def _luma(decoded: Any, width: int, height: int) -> Image:
     """Return the first plane of PyAV's frame, converted and resized where needed."""
-    unchanged = decoded.width == width and decoded.height == height
-    if not unchanged or decoded.format.name not in EIGHT_BIT_LUMA:
+    if not _has_luma(decoded, width, height):
         decoded = decoded.reformat(width=width, height=height, format="gray", threads=1)
     plane: Any = VideoPlane(decoded, 0)  # `planes` would create the other two as well, each time
     line = plane.line_size
     if line < width:  # stored bottom up
         return np.ascontiguousarray(decoded.to_ndarray(format="gray"))
     return np.ndarray((height, line), np.uint8, plane)
+
+
+def _has_luma(decoded: Any, width: int, height: int) -> bool:
+    """Return whether the first plane of PyAV's frame is the brightness, at a size."""
+    unchanged = decoded.width == width and decoded.height == height
+    return unchanged and decoded.format.name in EIGHT_BIT_LUMA
 
 
 class Reader:

@@ -32,6 +32,7 @@ from habitus.web.answers import (
     UserChanges,
     UserDetails,
 )
+from habitus.web.backup import waiting
 from habitus.web.database import Channel, Token, User
 from habitus.web.http_errors import (
     NotAllowedError,
@@ -53,14 +54,16 @@ from habitus.web.security import (
     try_password,
 )
 from habitus.web.server import Console
+from habitus.web.server_log import last_lines
 
 pages = APIRouter()
 api = APIRouter(prefix="/api")
 Action = TypeVar("Action", bound=Callable[..., object])
 N_AUDIT = 50
 FIELDS = {
-    "webhook": ("url", "secret"),
+    "webhook": ("url", "secret", "picture"),
     "mqtt": ("host", "port", "username", "password", "topic", "tls"),
+    "mail": ("host", "port", "security", "username", "password", "from", "to"),
     "apprise": ("url",),
 }
 """Settings of each kind of channel, as the forms have them."""
@@ -69,7 +72,9 @@ PARTS: dict[str, str] = {
     "people": "People",
     "tokens": "Tokens",
     "disk": "Disk",
+    "backup": "Backup",
     "notices": "Notices",
+    "log": "Log",
     "audit": "Audit log",
 }
 """Pages of the settings, and their names."""
@@ -150,6 +155,11 @@ _SHOWN: dict[str, Callable[[Session, Console, int | None], dict[str, Any]]] = {
         "tokens": list(session.scalars(select(Token).order_by(Token.id)))
     },
     "disk": _shown_disk,
+    "backup": lambda session, console, _: {
+        "is_sqlite": console.database.is_sqlite,
+        "is_waiting": waiting(console.settings).exists(),
+    },
+    "log": lambda session, console, _: {"lines": last_lines(console.settings.data)},
     "notices": lambda session, console, _: {"notices": console.bulletin.notices()},
     "audit": _shown_audit,
 }
@@ -234,7 +244,7 @@ def _channel_settings(form: FormData, kind: str) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name in FIELDS.get(kind, ()):
         text = _text(form, name)
-        if name == "tls":
+        if name in ("tls", "picture"):
             settings[name] = bool(text)
         elif text:
             settings[name] = int(_number(form, name)) if name == "port" else text

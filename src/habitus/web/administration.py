@@ -8,12 +8,13 @@ import json
 import re
 import time
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from pydantic import ValidationError
 from sqlalchemy import delete, func, inspect, select, update
@@ -22,8 +23,10 @@ from sqlalchemy.orm import Session
 import habitus
 from habitus.errors import InvalidInputError, VideoError
 from habitus.site.pipe_messages import CameraState
+from habitus.site.zones import Zone, check_zones
 from habitus.web import channels, outbox, uploads
-from habitus.web.answers import CameraChanges, CameraOptions, NewCamera, NewToken
+from habitus.web.answers import CameraChanges, CameraOptions, NewCamera, NewToken, ZoneSettings
+from habitus.web.channels import push
 from habitus.web.database import (
     NEW_CAMERA,
     Base,
@@ -41,24 +44,37 @@ from habitus.web.http_errors import (
     NotFoundError,
     UnavailableError,
 )
-from habitus.web.preferences import Preferences, read_preferences, write_preferences
-from habitus.web.security import OWNER, PASSWORDS, Role, digest, new_token
+from habitus.web.preferences import (
+    Preferences,
+    read_preferences,
+    write_preferences,
+    write_wall,
+)
+from habitus.web.security import OWNER, PASSWORDS, Actor, Role, digest, new_token
 from habitus.web.server import Console
 from habitus.web.server_settings import REMOVED
-from habitus.web.store import searched, write_audit
+from habitus.web.store import latest_learning, searched, write_audit
 
 T = TypeVar("T", User, Token, Channel)
 C = TypeVar("C", bound=CameraChanges)
 
 LONGEST_NAME = 100
-POLYGONS = "at most 50 polygons of 3 to 200 corners in pixels of the picture"
+SEPARATE = {"upload", "kind", "username", "password"}
+"""What is given of a camera and is no column of its row."""
+MOST_SNOOZED = 168
+"""Hours of a week."""
 LIMITS = {
     "alerts_per_day": "from 0.01 to 1000",
     "learn_days": "from 1 to 365",
-    "mask": POLYGONS,
-    "region": POLYGONS,
 }
 """What values of a camera must be."""
+ZONE_LIMITS = {
+    "name": f"1 to {LONGEST_NAME} characters",
+    "kind": "ignore, watch or own",
+    "polygon": "3 to 200 corners [x, y] in pixels of the picture",
+    "alerts_per_day": LIMITS["alerts_per_day"],
+    "hours": "spans with a start and an end such as 22:00, and days such as mon",
+}
 
 
 def add_camera(
@@ -80,8 +96,9 @@ def add_camera(
     named = _named(camera)
     named.pop("address", None)
     row = CameraRow(**(NEW_CAMERA | named))
+    check_zones([Zone.of(zone) for zone in row.zones], None)
     row.options = {name: value for name, value in row.options.items() if value is not None}
-    source, row.shown_address = camera.address or "", "a file that was uploaded"
+    source, row.shown_address = _known(camera.address or "", camera), "a file that was uploaded"
     if not camera.upload:
         _check_source(console, source, camera.kind, row.options, trusted)
         row.shown_address = _shown(source)
@@ -109,10 +126,16 @@ def change_camera(
 
     What is None, and options that are not named, stay as they are; options that are None go.
     """
-    values = _named(checked_camera(CameraChanges, changes))
+    changed = checked_camera(CameraChanges, changes)
+    values = _named(changed)
     with console.database.transaction() as session:
         camera = camera_of(session, camera_id)
+        size = (camera.width, camera.height) if camera.width and camera.height else None
+        check_zones([Zone.of(zone) for zone in values.get("zones", ())], size)
         address = values.pop("address", None)
+        if camera.kind == "stream" and (changed.username or changed.password):
+            stored = address or console.vault.open(camera.secret_address)
+            address = _known(stored, changed)
         options = {**camera.options, **values.pop("options", {})}
         options = values["options"] = {k: v for k, v in options.items() if v is not None}
         if address == "":
@@ -149,10 +172,16 @@ def checked_camera(kind: type[C], values: Mapping[str, Any], *, strict: bool = F
         reason = f"a camera needs its {place}"
     elif first["type"] == "extra_forbidden":
         reason = f"a camera has no {place}, only {', '.join(kind.model_fields)}"
-        if inner:
+        if place == "options":
             reason = f"an option is one of {', '.join(CameraOptions.model_fields)}"
+        elif place == "zones":
+            reason = f"a zone has no {inner[-1]}, only {', '.join(ZoneSettings.model_fields)}"
+        elif place in ("mask", "region"):
+            reason = f"a camera has zones (ignore, watch, own) in place of {place}"
     elif first["type"].endswith("_type") and not inner:
         reason = f"{place} is of the wrong type"
+    elif place == "zones" and len(inner) > 1 and inner[1] in ZONE_LIMITS:
+        reason = f"zone {int(inner[0]) + 1}: {inner[1]} must be {ZONE_LIMITS[inner[1]]}"
     elif place in LIMITS:
         reason = f"{place} must be {LIMITS[place]}"
     else:
@@ -171,10 +200,62 @@ def _audit_changes(session: Session, actor: str, row: Base, kind: str, subject: 
 
 def _named(camera: CameraChanges) -> dict[str, Any]:
     """Return what was named, as it is stored but for the source; null is what stays as it is."""
-    named = camera.model_dump(mode="json", exclude_unset=True, exclude={"upload", "kind"})
+    named = camera.model_dump(mode="json", exclude_unset=True, exclude=SEPARATE)
     if "name" in named:
         named["name"] = checked_name(named["name"])
+    if camera.zones is not None:
+        zones = [zone.model_dump(mode="json") for zone in camera.zones]
+        named["zones"] = [zone | {"name": checked_name(zone["name"])} for zone in zones]
     return {name: value for name, value in named.items() if value is not None}
+
+
+def _known(address: str, camera: CameraChanges) -> str:
+    """Return an address with the user and the password that were given beside it."""
+    return with_user(address, camera.username or "", camera.password or "")
+
+
+def with_user(address: str, username: str, password: str) -> str:
+    """Return an address with user and password in it, encoded; of what is empty, what it had.
+
+    >>> with_user("rtsp://10.0.4.11/main", "me", "p@ss/word")
+    'rtsp://me:p%40ss%2Fword@10.0.4.11/main'
+    >>> with_user("rtsp://me:old@10.0.4.11/main", "", "new")
+    'rtsp://me:new@10.0.4.11/main'
+    """
+    scheme, separator, rest = address.partition("://")
+    if not (username or password) or not separator:
+        return address
+    place, slash, path = rest.partition("/")
+    before, _, host = place.rpartition("@")
+    user, _, old = before.partition(":")
+    user, secret = quote(username, safe="") or user, quote(password, safe="") or old
+    return f"{scheme}://{user}{':' if secret else ''}{secret}@{host}{slash}{path}"
+
+
+def name_behaviour(
+    console: Console, actor: str, camera_id: str, number: int, name: str
+) -> dict[int, str]:
+    """Give a behaviour of a camera's model a name, or take it away; return all names.
+
+    A new model is given the names of the behaviours that it has again.
+    """
+    with console.database.transaction() as session:
+        learning = latest_learning(session, camera_of(session, camera_id))
+        if learning is None or not 1 <= number <= MOST_BEHAVIOURS:
+            raise NotFoundError(f"there is no behaviour {number} of this camera")
+        others = {k: v for k, v in learning.names.items() if k != str(number)}
+        if plain := checked_name(name) if name.strip() else "":
+            if plain in others.values():
+                raise ConflictError(f"another behaviour is called {plain!r}")
+            others[str(number)] = plain
+        if others != learning.names:
+            learning.names = others
+            write_audit(session, actor, "behaviour named", camera_id, number=number, name=plain)
+    _refresh(console, camera_id)
+    return {int(key): value for key, value in others.items()}
+
+
+MOST_BEHAVIOURS = 1000
 
 
 def remove_camera(console: Console, actor: str, camera_id: str) -> None:
@@ -266,6 +347,22 @@ def _refresh(console: Console, camera_id: str) -> None:
     if console.supervisor is not None:
         console.supervisor.refresh()
     console.bulletin.publish("camera", camera=camera_id)
+
+
+def snooze(console: Console, actor: str, camera_id: str, hours: float) -> float | None:
+    """Send people nothing of a camera's events for some hours; return until when.
+
+    0 ends it. Troubles are sent all the same, and programs everything.
+    """
+    if not 0 <= hours <= MOST_SNOOZED:
+        raise InvalidInputError(f"hours must be from 0 to {MOST_SNOOZED}", parameter="hours")
+    until = time.time() + 3600 * hours if hours else None
+    with console.database.transaction() as session:
+        camera_of(session, camera_id)
+        outbox.snooze(session, camera_id, until)
+        write_audit(session, actor, "camera snoozed", camera_id, hours=hours)
+    console.bulletin.publish("camera", camera=camera_id)
+    return until
 
 
 # Events.
@@ -474,6 +571,37 @@ def try_channel(console: Console, actor: str, channel_id: int) -> None:
     channels.send_test(console, channel)
 
 
+def add_device(
+    console: Console, actor: Actor, *, name: str, endpoint: str, p256dh: str, auth: str
+) -> Channel:
+    """Send a browser of somebody notifications, if it takes a test message.
+
+    Only admins may name a push service of their own: what they subscribe is sent to any host.
+    """
+    if not (push.is_known(endpoint) or actor.may("admin")):
+        raise NotAllowedError("not the address of a push service that is known")
+    settings = {"endpoint": endpoint, "p256dh": p256dh, "auth": auth, "user": actor.user_id}
+    for before in _devices(console, lambda known: known["endpoint"] == endpoint):
+        remove(console, actor.name, Channel, before)
+    values: dict[str, Any] = {"name": f"{actor.name}: {name}"[:LONGEST_NAME], "kind": "push"}
+    channels.check("push", settings)
+    channels.send_test(console, Channel(**values, secret_settings=console.vault.seal(settings)))
+    return add_channel(console, actor.name, settings=settings, **values)
+
+
+def remove_device(console: Console, actor: str, endpoint: str) -> None:
+    """Send a browser nothing any more."""
+    for channel in _devices(console, lambda known: known["endpoint"] == endpoint):
+        remove(console, actor, Channel, channel)
+
+
+def _devices(console: Console, wanted: Callable[[dict[str, Any]], bool]) -> list[int]:
+    """Return the channels of browsers whose settings are wanted."""
+    with console.database.session() as session:
+        rows = session.scalars(select(Channel).where(Channel.kind == "push"))
+        return [row.id for row in rows if wanted(console.vault.open(row.secret_settings))]
+
+
 def change_preferences(console: Console, actor: str, **changes: Any) -> Preferences:
     """Change settings, as `Preferences` has them."""
     unknown = changes.keys() - {field.name for field in fields(Preferences)}
@@ -492,12 +620,17 @@ def change_preferences(console: Console, actor: str, **changes: Any) -> Preferen
 
 
 def remove(console: Console, actor: str, kind: type[T], key: int) -> None:
-    """Remove a user with their logins, a token, or a channel with what waits to be sent there."""
+    """Remove a user with logins and devices, a token, or a channel with what waits there."""
+    own: list[int] = []
+    if kind is User:
+        own = _devices(console, lambda known: known.get("user") == key)
     with console.database.transaction() as session:
         row = _row(session, kind, key)
+        session.execute(delete(Channel).where(Channel.id.in_(own)))
         session.delete(row)
         if kind is User:
             _check_admins(console, session)
+            write_wall(session, str(key), None)
         write_audit(session, actor, f"{kind.__name__.lower()} removed", row.name)
 
 

@@ -1,9 +1,12 @@
 """What pages show and the API answers, one type for each thing; and what the API takes."""
 
 from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
+
+from habitus.site.journal import SiteEvent
 
 
 def _no_flag(value: Any) -> Any:
@@ -14,10 +17,10 @@ def _no_flag(value: Any) -> Any:
 
 NO_FLAG = BeforeValidator(_no_flag)
 Rate = Annotated[float, Field(gt=0, le=1000), NO_FLAG]
+Budget = Annotated[float, Field(ge=0.01, le=1000), NO_FLAG]
 
 Pixel = Annotated[float, Field(strict=True, ge=-65_536, le=65_536)]
 Polygon = Annotated[list[tuple[Pixel, Pixel]], Field(min_length=3, max_length=200)]
-Polygons = Annotated[list[Polygon], Field(max_length=50)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Secret = Annotated[str, Field(min_length=1, max_length=1000)]
 Moment = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
@@ -27,6 +30,18 @@ MOST_ROWS = 2**31 - 1
 """Largest number of a row that both databases have."""
 Number = Annotated[int, Field(ge=1, le=MOST_ROWS)]
 """Of a row, in a path."""
+
+
+def _known_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise PydanticCustomError("zone", "Input should be as Europe/Berlin") from None
+    return name
+
+
+TimeZone = Annotated[str, Field(max_length=100), AfterValidator(_known_zone)]
+Clock = Annotated[str, Field(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["22:00"])]
 
 
 class RequestBody(BaseModel):
@@ -65,6 +80,38 @@ class CameraOptions(RequestBody):
     starts: Annotated[float, Field(gt=0, le=1e11), NO_FLAG] | None = Field(
         None, description="When a recording starts."
     )
+    timezone: TimeZone | None = Field(
+        None, description="By which zones have their hours; the server's if null."
+    )
+
+
+class ZoneHours(RequestBody):
+    """The same hours of some days."""
+
+    days: list[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]] = Field(
+        [], max_length=7, description="On which they begin; all if empty."
+    )
+    start: Clock
+    end: Clock = Field(description="Of the next day, unless it is after the start.")
+
+
+class ZoneSettings(RequestBody):
+    """A named part of a camera's picture."""
+
+    name: Name = Field(examples=["Loading bay"])
+    kind: Literal["ignore", "watch", "own"] = Field(
+        "own",
+        description="ignore: nothing there is seen. watch: alarms come from zones alone. own: a "
+        "part with a name, and with a budget and hours of its own.",
+    )
+    polygon: Polygon = Field(
+        description="Corners in pixels of the camera's picture.",
+        examples=[[[0, 0], [120, 0], [120, 40], [0, 40]]],
+    )
+    alerts_per_day: Budget | None = Field(None, description="Its own; that of the camera if null.")
+    hours: list[ZoneHours] = Field(
+        [], max_length=20, description="In which its events may be alarms; always if empty."
+    )
 
 
 class CameraChanges(RequestBody):
@@ -74,18 +121,21 @@ class CameraChanges(RequestBody):
     address: Annotated[str, Field(max_length=2000)] | None = Field(
         None, description="With user and password; never shown again."
     )
-    alerts_per_day: Annotated[float, Field(ge=0.01, le=1000), NO_FLAG] | None = Field(
+    username: Annotated[str, Field(max_length=200)] | None = Field(
+        None, description="Whom the camera knows, unless the address says it."
+    )
+    password: Annotated[str, Field(max_length=200)] | None = Field(
+        None, description="Of the user; never shown again."
+    )
+    alerts_per_day: Budget | None = Field(
         None, description="Alarms that normal footage may raise.", examples=[5]
     )
     learn_days: Annotated[int, Field(ge=1, le=365), NO_FLAG] | None = Field(
         None, description="Days to learn from."
     )
-    mask: Polygons | None = Field(
-        None,
-        description="What not to watch, in pixels of the camera's picture.",
-        examples=[[[[0, 0], [120, 0], [120, 40], [0, 40]]]],
+    zones: Annotated[list[ZoneSettings], Field(max_length=50)] | None = Field(
+        None, description="Named parts of its picture, all of them."
     )
-    region: Polygons | None = Field(None, description="What alone to watch; all if empty.")
     enabled: bool | None = None
     options: CameraOptions | None = None
 
@@ -107,6 +157,38 @@ class NewCamera(CameraChanges):
         description="A file that was uploaded is a playback (it plays again and again) or a "
         "recording (it is judged at once).",
     )
+
+
+class SnoozeRequest(RequestBody):
+    """How long people are sent nothing of a camera's events."""
+
+    hours: Annotated[float, Field(ge=0, le=168), NO_FLAG] = Field(description="0 ends it.")
+
+
+class SnoozeOutcome(ResponseBody):
+    """Until when people are sent nothing of a camera's events."""
+
+    until: float | None
+
+
+class DeviceRequest(RequestBody):
+    """A device of which the streams are wanted."""
+
+    device: Annotated[str, Field(min_length=1, max_length=500)] = Field(
+        description="Its address, as it was found, or its host."
+    )
+    username: Annotated[str, Field(max_length=200)] = ""
+    password: Annotated[str, Field(max_length=200)] = ""
+    local: bool = Field(False, description="It may be the server's own machine.")
+
+
+class PictureRequest(RequestBody):
+    """A camera that is looked at before it is added."""
+
+    address: Annotated[str, Field(min_length=1, max_length=2000)]
+    username: Annotated[str, Field(max_length=200)] = ""
+    password: Annotated[str, Field(max_length=200)] = ""
+    local: bool = False
 
 
 class CameraCard(ResponseBody):
@@ -140,10 +222,24 @@ class CameraDetails(CameraCard):
     """A camera, and how it is watched."""
 
     learn_days: int
-    mask: list[Any]
-    region: list[Any]
+    zones: list[ZoneSettings]
     options: dict[str, Any]
     created: float
+
+
+class WallTile(RequestBody):
+    """How somebody has a camera on the wall."""
+
+    camera: Id
+    size: Annotated[int, Field(ge=1, le=3, description="Columns that it takes."), NO_FLAG] = 1
+    group: Annotated[str, Field(max_length=60)] = ""
+
+
+class WallLayout(RequestBody):
+    """How somebody has the wall; cameras that are not named follow by name."""
+
+    tiles: Annotated[list[WallTile], Field(max_length=1000)] = []
+    live_first: Annotated[bool, Field(description="Cameras without a picture come last.")] = True
 
 
 class LearningProgress(ResponseBody):
@@ -194,6 +290,7 @@ class TimelineMark(ResponseBody):
     normality: float
     explanation: str
     review: str | None
+    zone: str = Field("", description="Name of the zone that it is in, if any.")
 
 
 class TimelineSpan(ResponseBody):
@@ -205,6 +302,13 @@ class TimelineSpan(ResponseBody):
     reason: str
 
 
+class NamedBehaviours(ResponseBody):
+    """What people call the behaviours of a model."""
+
+    since: float = Field(description="When it was first used.")
+    names: dict[int, str]
+
+
 class CameraTimeline(ResponseBody):
     """How usual a camera's view was, in columns of the same length."""
 
@@ -212,8 +316,17 @@ class CameraTimeline(ResponseBody):
     times: list[float]
     normality: list[float | None] = Field(description="Lowest one; null where none was judged.")
     behaviour: list[int | None] = Field(description="Most frequent one.")
+    names: list[NamedBehaviours] = Field(
+        description="What people call behaviours, by the time since when a model is in use."
+    )
     events: list[TimelineMark]
     troubles: list[TimelineSpan]
+
+
+class RecentFootage(BaseModel):
+    """What of a camera can be played."""
+
+    spans: list[tuple[float, float]] = Field(description="From when to when, the oldest first.")
 
 
 class LearningRecord(ResponseBody):
@@ -235,59 +348,32 @@ class BehaviourRecord(ResponseBody):
     """A behaviour of a camera's model."""
 
     number: int
+    name: str = Field("", description="What people call it.")
     share: float = Field(description="Of the time.")
     seconds: float | None = Field(description="How long it lasts on average.")
     next: list[dict[str, float]]
     picture: str | None
 
 
-class EventSummary(TimelineMark):
-    """An event."""
+class BehaviourChanges(RequestBody):
+    """What a behaviour is to be called."""
 
-    camera_id: str
-    camera: str = Field(description="Name of the camera.")
-    peak: float
-    at_half: bool = Field(description="Whether half the budget would have raised it too.")
-    threshold: float
-    probability: float | None
-    rarity: str
-    unusual: int = Field(description="From 0, each minute, to 100, once a year.")
-    cue: str
-    behaviour: int
-    offset: float | None = Field(description="Of a recording: seconds from its beginning.")
-    dated: bool = Field(description="False for a recording of which nobody knows when it was.")
-    thumbnail: str | None
-    heat: str | None
-    clip: str | None
-    clip_start: float | None = Field(description="Time of the first frame of its clip.")
-    reviewed: float | None
-    reviewer: str | None
-    silenced_by: str | None = Field(
-        description="Event that was called normal, so that this one would not be raised."
+    name: Annotated[str, Field(max_length=100)] = Field(
+        description="Nothing takes the name away.", examples=["north-south green"]
     )
-    note: str
-    starred: bool
 
 
 class EventList(ResponseBody):
     """Events, the newest first."""
 
-    events: list[EventSummary]
+    events: list[SiteEvent]
     next: str | None = Field(description="Send it as `before` for the next part.")
-
-
-class EventDetails(EventSummary):
-    """An event, with everything that is known of it."""
-
-    details: dict[str, Any] = Field(description="As `habitus detect` writes it.")
-    newer: str | None = Field(description="Id of the next alarm, if there is one.")
-    older: str | None
 
 
 class SimilarEvent(ResponseBody):
     """A past event that is like another one."""
 
-    card: EventSummary
+    card: SiteEvent
     similarity: float = Field(description="Cosine, up to 1.")
 
 
@@ -303,7 +389,7 @@ class ReviewOutcome(ResponseBody):
     event_id: str
     camera_id: str
     verdict: str | None = Field(description="normal, unusual, or null once it was undone.")
-    silenced: list[EventSummary] = Field(description="Recent alarms it would have silenced.")
+    silenced: list[SiteEvent] = Field(description="Recent alarms it would have silenced.")
     note: str = Field(description="Why nothing could be learnt from it, if so.")
 
 
@@ -448,7 +534,7 @@ class NewChannel(ChannelChanges):
     """A place where events are to be sent."""
 
     name: Name
-    kind: Literal["webhook", "mqtt", "apprise"]
+    kind: Literal["webhook", "mqtt", "mail", "push", "apprise"]
     settings: dict[str, Any] = Field(examples=[{"url": "https://hooks.example.org/in"}])
 
 

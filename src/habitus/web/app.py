@@ -17,7 +17,17 @@ from starlette.routing import Match
 
 import habitus
 from habitus.errors import HabitusError
-from habitus.web import admin_routes, camera_routes, event_routes, news_stream, prometheus
+from habitus.web import (
+    admin_routes,
+    camera_routes,
+    device_routes,
+    event_routes,
+    finding_routes,
+    footage_routes,
+    news_stream,
+    prometheus,
+    upkeep_routes,
+)
 from habitus.web.answers import Problem
 from habitus.web.guard import Guard
 from habitus.web.http_errors import HttpError, NotLoggedInError, status_of
@@ -82,8 +92,10 @@ def create_app(console: Console) -> FastAPI:
     problems: dict[int | str, dict[str, Any]] = {
         status: {"model": Problem, "description": about} for status, about in PROBLEMS.items()
     }
-    routed = (camera_routes, event_routes, admin_routes)
-    for api in (*(module.api for module in routed), news_stream.router, prometheus.router):
+    routed = (camera_routes, event_routes, admin_routes, upkeep_routes, device_routes)
+    personal = (footage_routes.api, finding_routes.api, camera_routes.own)
+    apis = (*personal, *(module.api for module in routed))
+    for api in (*apis, news_stream.router, prometheus.router):
         app.include_router(api, responses=problems)
     app.include_router(overview)
     for module in routed:

@@ -21,12 +21,13 @@ from typing import Any, Literal
 from sqlalchemy import Connection, LargeBinary, MetaData, Table, func, inspect, select, text, update
 from typing_extensions import TypedDict
 
-from habitus.errors import FileError, InvalidInputError
+from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.files import checked_path, written_whole
 from habitus.schema import Count, Time, decoded
 from habitus.web.database import Base, Database, EventRow, database_errors
 from habitus.web.migrations import copy_database, revision_of, upgrade
 from habitus.web.server_settings import ServerSettings
+from habitus.web.vault import Vault
 
 VERSION = 1
 DESCRIPTION = "backup.json"
@@ -41,6 +42,10 @@ SMALL = ("secret.key", "cameras.toml", "cameras/*/model-*.*", "cameras/*/behavio
 LARGE = ("cameras/*/events/*", "uploads/*")
 # Rows that are written together.
 TOGETHER = 1000
+SPARE = 500_000_000
+"""Bytes that a restore leaves free on the disk."""
+BEFORE = "before-restore"
+"""Folder of what a restored backup replaced."""
 
 
 class Description(TypedDict):
@@ -188,6 +193,64 @@ def restore(
         if isinstance(error, zipfile.BadZipFile | OSError | EOFError | RuntimeError):
             raise FileError(f"{file}: not a complete backup of habitus: {error}") from error
         raise
+
+
+def waiting(settings: ServerSettings) -> Path:
+    """Return the file of a backup that is put in place when the console starts next."""
+    return settings.data / "restore.backup"
+
+
+def check(file: Path, settings: ServerSettings) -> None:
+    """Raise `FileError` unless a backup can be restored, by doing so in a folder of its own."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            n_bytes = sum(info.file_size for info in archive.infolist())
+    except zipfile.BadZipFile as error:
+        raise FileError(f"not a complete backup of habitus: {error}") from error
+    if n_bytes > shutil.disk_usage(settings.data).free - SPARE:
+        raise FileError(f"the disk has no room for what it holds ({n_bytes / 1e6:.0f} MB)")
+    with tempfile.TemporaryDirectory(prefix="restore-", dir=settings.data) as folder:
+        restore(file, Path(folder, "data"))
+        with closing(Database.in_folder(Path(folder, "data"))) as database:
+            upgrade(database)
+        Vault.of_file(Path(folder, "data", "secret.key"))
+
+
+def put_in_place(settings: ServerSettings) -> str:
+    """Restore the backup that waits, if one does; return a line for a person, if there is one.
+
+    What was there before is moved into a folder of its own. Wherever it is interrupted, the next
+    start goes on: a folder that is still being filled is filled anew, and each step after that is
+    one rename.
+    """
+    data, file = settings.data, waiting(settings)
+    filling, filled, arriving = (data / f"restore.{word}" for word in ("new", "old", "now"))
+    shutil.rmtree(filling, ignore_errors=True)
+    if not (filled.exists() or arriving.exists()):
+        if not file.exists():
+            return ""
+        try:
+            restore(file, filling)
+        except HabitusError as error:
+            file.replace(file.with_suffix(".damaged"))
+            return f"the backup was not restored, and nothing was changed: {error}"
+        filling.rename(filled)
+    file.unlink(missing_ok=True)
+    aside = data / BEFORE
+    if filled.exists():
+        if aside.exists() and not (data / "restore.aside").exists():
+            aside.rename(data / f"{BEFORE}-{int(aside.stat().st_mtime)}")
+        (data / "restore.aside").touch()
+        aside.mkdir(mode=0o700, exist_ok=True)
+        for path in data.iterdir():
+            if path.name != "lock" and not path.name.startswith((BEFORE, "restore.", "server.log")):
+                path.rename(aside / path.name)
+        filled.rename(arriving)
+    for path in arriving.iterdir():
+        path.rename(data / path.name)
+    arriving.rmdir()
+    (data / "restore.aside").unlink(missing_ok=True)
+    return f"the backup is restored; what was there before is in {aside}"
 
 
 def _described(archive: zipfile.ZipFile) -> Description:

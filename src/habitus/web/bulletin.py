@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 from habitus.web.answers import PostedNotice
+from habitus.web.server_log import LOGGER
 
 # News that may wait for a page that does not take them; then its oldest are dropped.
 ROOM = 200
@@ -53,6 +54,7 @@ class Bulletin:
             while len(self._notices) > ROOM:
                 del self._notices[next(iter(self._notices))]
         if is_news:
+            LOGGER.info("%s%s", f"{camera}: " if camera else "", text)
             self.publish("notice", camera=camera, text=text, time=now)
 
     def notices(self) -> list[PostedNotice]:

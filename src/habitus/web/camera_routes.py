@@ -13,8 +13,9 @@ from pydantic import BaseModel, StringConstraints
 import habitus
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.site.relearning import describe, description_of
-from habitus.web import administration, queries
+from habitus.web import administration, onvif, queries, store
 from habitus.web.answers import (
+    BehaviourChanges,
     BehaviourRecord,
     CameraChanges,
     CameraDetails,
@@ -25,14 +26,20 @@ from habitus.web.answers import (
     Moment,
     NewCamera,
     Number,
+    SnoozeOutcome,
+    SnoozeRequest,
+    WallLayout,
 )
 from habitus.web.database import CameraRow
 from habitus.web.http_errors import NotFoundError, status_of
+from habitus.web.outbox import snoozed_until
+from habitus.web.preferences import arranged, read_wall, write_wall
 from habitus.web.rendering import (
     JPEG,
     AdminPage,
     Now,
     Page,
+    ReviewerPage,
     Spark,
     ViewerPage,
     file_answer,
@@ -41,11 +48,12 @@ from habitus.web.rendering import (
     now_at,
     spark,
 )
-from habitus.web.security import Admin, ThisConsole, Viewer
+from habitus.web.security import Admin, Reviewer, ThisConsole, Viewer
 from habitus.web.server import Console
 
 pages = APIRouter()
 api = APIRouter(prefix="/api/cameras", tags=["cameras"])
+own = APIRouter(prefix="/api", tags=["cameras"])
 N_LATEST, N_LATEST_OF_CAMERA = 8, 3
 SPARK_SECONDS, SPARK_POINTS = 600.0, 60
 MOST_COLUMNS, MOST_POINTS = 6, 5000
@@ -67,12 +75,17 @@ def wall(page: ViewerPage) -> HTMLResponse:
     """Show every camera."""
     console, cameras = page.console, page.database.read(queries.wall)
     nows = {camera.id: now_at(console, camera) for camera in cameras}
+    layout = page.database.read(read_wall, page.actor.person)
+    sizes = {tile.camera: tile.size for tile in layout.tiles}
+    n_cells = sum(sizes.get(camera.id, 1) ** 2 for camera in cameras)
     return page(
         "wall.html",
         section="Wall",
         bare="wall" in page.request.query_params and bool(cameras),
-        columns=min(math.ceil(math.sqrt(len(cameras))), MOST_COLUMNS),
-        cameras=cameras,
+        columns=min(math.ceil(math.sqrt(n_cells)), MOST_COLUMNS),
+        groups=arranged(cameras, layout),
+        layout=layout,
+        sizes=sizes,
         latest=page.database.read(queries.events, limit=N_LATEST).events,
         sparks=_sparks(console, nows),
         nows=nows,
@@ -83,7 +96,7 @@ def wall(page: ViewerPage) -> HTMLResponse:
 @pages.get("/parts/latest")
 def show_latest(page: ViewerPage, camera: str = "") -> HTMLResponse:
     """Show the latest events, of all cameras or of one, as a piece of a page."""
-    wanted = queries.EventFilter([camera] if camera else [])
+    wanted = queries.EventFilter(camera=[camera] if camera else [])
     latest = page.database.read(queries.events, wanted, limit=N_LATEST)
     return page.part("latest.html", latest=latest.events)
 
@@ -103,7 +116,7 @@ def show_tile(page: ViewerPage, camera: str) -> HTMLResponse:
         return HTMLResponse("")
     nows = {camera: now_at(page.console, cards[0])}
     sparks = _sparks(page.console, nows)
-    return page.part("tile.html", camera=cards[0], sparks=sparks, nows=nows, ready=())
+    return page.part("tile.html", camera=cards[0], sparks=sparks, nows=nows, ready=(), sizes={})
 
 
 def _sparks(console: Console, nows: dict[str, Now | None]) -> dict[str, Spark]:
@@ -124,13 +137,13 @@ class CameraForm(BaseModel):
 
     name: str = ""
     address: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
+    username: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
+    password: str = ""
     kind: str = "playback"
     """Of an upload."""
     upload: str = ""
     alerts_per_day: str = "5"
     learn_days: str = "7"
-    mask: str = "[]"
-    region: str = "[]"
     local: str = ""
     """Not empty if it is ticked, as `enabled`."""
     enabled: str = ""
@@ -142,8 +155,6 @@ class CameraForm(BaseModel):
             name=camera.name,
             alerts_per_day=f"{camera.alerts_per_day:g}",
             learn_days=str(camera.learn_days),
-            mask=json.dumps(camera.mask),
-            region=json.dumps(camera.region),
             local="yes" if camera.options.get("local") else "",
             enabled="yes" if camera.enabled else "",
         )
@@ -153,10 +164,10 @@ class CameraForm(BaseModel):
         return {
             "name": self.name,
             "address": self.address or None,
+            "username": self.username or None,
+            "password": self.password or None,
             "alerts_per_day": self.alerts_per_day,
             "learn_days": self.learn_days,
-            "mask": _parsed(self.mask),
-            "region": _parsed(self.region),
             "enabled": bool(self.enabled),
             "options": {"local": bool(self.local) or None},
         }
@@ -204,19 +215,27 @@ def add_posted_camera(page: AdminPage, form: PostedForm) -> Response:
 def show_camera_page(page: ViewerPage, camera: OneCamera, at: float | None = None) -> HTMLResponse:
     """Show a camera: now, its timeline, and what was learnt."""
     console, supervisor = page.console, page.console.supervisor
-    wanted = queries.EventFilter([camera.id])
+    wanted = queries.EventFilter(camera=[camera.id])
+    behaviours = _behaviours(console, camera)
+    learnings = page.database.read(queries.learnings, camera.id)
+    recorded = camera.kind == "recording"
     return page(
         "camera.html",
         section="Wall",
         camera=camera,
         today=page.database.read(queries.wall, camera=camera.id)[0],
-        learnings=page.database.read(queries.learnings, camera.id),
+        learnings=learnings,
+        # Of a recording without a date times are counted from its beginning.
+        origin=None if camera.dated or not learnings else learnings[-1].since,
+        until=page.database.read(queries.judged_until, camera.id) if recorded else None,
         latest=page.database.read(queries.events, wanted, limit=N_LATEST_OF_CAMERA).events,
         learning=supervisor.learning(camera.id) if supervisor else None,
         kept=supervisor.latest(camera.id).kept if supervisor else None,
         now=now_at(console, camera),
         ready=has_picture(console, camera.id),
-        behaviours=_behaviours(console, camera),
+        behaviours=behaviours,
+        called={one["number"]: one["name"] for one in behaviours},
+        snoozed=_snoozed(console, camera),
         at=at,
     )
 
@@ -237,6 +256,58 @@ def change_posted_camera(page: AdminPage, camera: OneCamera, form: PostedForm) -
     return go(f"/cameras/{camera.id}", "changed")
 
 
+@pages.get("/cameras/{camera}/zones")
+def edit_zones(page: AdminPage, camera: OneCamera) -> HTMLResponse:
+    """Show the zones of a camera, to be drawn and changed."""
+    return _zones_page(page, camera, camera.zones, camera.options.get("timezone", ""))
+
+
+@pages.post("/cameras/{camera}/zones")
+def change_posted_zones(
+    page: AdminPage,
+    camera: OneCamera,
+    zones: Annotated[str, Form()] = "[]",
+    timezone: Annotated[str, Form()] = "",
+) -> Response:
+    """Change the zones of a camera, or say what is wrong."""
+    options = {"timezone": timezone.strip() or None}
+    try:
+        administration.change_camera(
+            page.console, page.actor.name, camera.id, zones=_parsed(zones), options=options
+        )
+    except HabitusError as error:
+        return _zones_page(page, camera, _parsed(zones), timezone, error)
+    return go(f"/cameras/{camera.id}", "changed")
+
+
+def _zones_page(
+    page: Page,
+    camera: CameraRow,
+    zones: object,
+    timezone: str,
+    error: HabitusError | None = None,
+) -> HTMLResponse:
+    return page(
+        "zones.html",
+        status=status_of(error) if error else 200,
+        camera=camera,
+        zones=zones if isinstance(zones, list) else camera.zones,
+        timezone=timezone,
+        problem=str(error or ""),
+        problem_at="",
+        ready=has_picture(page.console, camera.id),
+    )
+
+
+@pages.post("/cameras/{camera}/behaviours/{number}")
+def name_behaviour_and_show(
+    page: AdminPage, camera: str, number: Number, name: Annotated[str, Form()] = ""
+) -> Response:
+    """Give a behaviour a name, or take it away."""
+    administration.name_behaviour(page.console, page.actor.name, camera, number, name)
+    return go(f"/cameras/{camera}", "changed")
+
+
 @pages.post("/cameras/{camera}/remove")
 def remove_posted_camera(
     page: AdminPage, camera: str, sure: Annotated[str, Form()] = ""
@@ -255,6 +326,15 @@ def learn_and_show(page: AdminPage, camera: str) -> Response:
     return go(f"/cameras/{camera}", "learning")
 
 
+@pages.post("/cameras/{camera}/snooze")
+def snooze_and_show(
+    page: ReviewerPage, camera: str, hours: Annotated[float, Form(ge=0, le=168)]
+) -> Response:
+    """Send people nothing of a camera's events for some hours."""
+    until = administration.snooze(page.console, page.actor.name, camera, hours)
+    return go(f"/cameras/{camera}", "snoozed" if until else "awake")
+
+
 def _edit_page(
     page: Page, camera: CameraRow | None, form: CameraForm, error: HabitusError | None = None
 ) -> HTMLResponse:
@@ -266,11 +346,18 @@ def _edit_page(
         "edit.html",
         status=status_of(error) if error else 200,
         camera=camera,
-        given=form.model_copy(update={"address": habitus.redacted(form.address)}),
+        given=form.model_copy(update={"address": habitus.redacted(form.address), "password": ""}),
+        makers=onvif.PATHS,
         problem=problem,
         problem_at=getattr(error, "parameter", None) or "",
         ready=camera is not None and has_picture(page.console, camera.id),
     )
+
+
+def _snoozed(console: Console, camera: CameraRow) -> float | None:
+    """Return until when people are sent nothing of a camera's events, if that is still to come."""
+    until = console.database.read(snoozed_until, camera.id)
+    return until if until and until > time.time() else None
 
 
 def _behaviours(console: Console, camera: CameraRow) -> list[dict[str, Any]]:
@@ -282,10 +369,30 @@ def _behaviours(console: Console, camera: CameraRow) -> list[dict[str, Any]]:
         behaviours: list[dict[str, Any]] = json.loads(description.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return []
-    return behaviours
+    return _named(console, camera, behaviours)
+
+
+def _named(
+    console: Console, camera: CameraRow, behaviours: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    names = console.database.read(store.behaviour_names, camera)
+    return [one | {"name": names.get(one["number"], "")} for one in behaviours]
 
 
 # The API.
+
+
+@own.get("/wall")
+def show_wall_layout(console: ThisConsole, actor: Viewer) -> WallLayout:
+    """Show how who asks has the wall."""
+    return console.database.read(read_wall, actor.person)
+
+
+@own.put("/wall", status_code=204)
+def change_wall_layout(console: ThisConsole, actor: Viewer, layout: WallLayout) -> None:
+    """Order, size and group the wall of who asks."""
+    with console.database.transaction() as session:
+        write_wall(session, actor.person, layout)
 
 
 @api.get("")
@@ -385,13 +492,29 @@ def learn(console: ThisConsole, actor: Admin, camera: str) -> None:
     administration.learn_now(console, actor.name, camera)
 
 
+@api.post("/{camera}/snooze")
+def snooze(
+    console: ThisConsole, actor: Reviewer, camera: str, wanted: SnoozeRequest
+) -> SnoozeOutcome:
+    """Send people nothing of the camera's events for some hours; 0 ends it."""
+    return SnoozeOutcome(until=administration.snooze(console, actor.name, camera, wanted.hours))
+
+
 @api.get("/{camera}/behaviours", response_model=list[BehaviourRecord])
 def list_behaviours(console: ThisConsole, actor: Viewer, camera: OneCamera) -> Any:
     """List the behaviours that were learnt, and what follows what."""
     if camera.model is None or console.supervisor is None:
         return []
     path = console.settings.camera_folder(camera.id) / Path(camera.model).name
-    return describe(path, fork_server=console.supervisor.fork_server)
+    return _named(console, camera, describe(path, fork_server=console.supervisor.fork_server))
+
+
+@api.patch("/{camera}/behaviours/{number}", status_code=204)
+def name_behaviour(
+    console: ThisConsole, actor: Admin, camera: str, number: Number, changes: BehaviourChanges
+) -> None:
+    """Give a behaviour a name, or take it away; a new model keeps it where it has the same one."""
+    administration.name_behaviour(console, actor.name, camera, number, changes.name)
 
 
 @api.get("/{camera}/behaviours/{number}.jpg", response_class=FileResponse, responses=JPEG)

@@ -6,6 +6,7 @@ tables; a change here needs a migration there.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
@@ -28,6 +29,7 @@ from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 
 from habitus.errors import FileError
+from habitus.site.journal import SiteEvent
 from habitus.web.server_settings import ServerSettings
 
 T = TypeVar("T")
@@ -38,7 +40,10 @@ MOST_THREADS = 40
 # Seconds that a writer waits for another one (SQLite).
 PATIENCE = 10.0
 # What events are filtered by.
-FILTERED = ("review", "silenced_by", "cue", "at_half", "unusual", "hour", "end", "starred")
+FILTERED = (
+    *("review", "silenced_by", "cue", "at_half", "unusual", "hour", "end", "starred"),
+    *("zone", "quiet"),
+)
 
 
 class Base(DeclarativeBase):
@@ -142,12 +147,11 @@ class CameraRow(Base):
     alerts_per_day: Mapped[float]
     learn_days: Mapped[int]
     """Number of days of footage to learn from each night."""
-    mask: Mapped[list[Any]]
-    """What not to watch: polygons, each a list of [x, y] in pixels of the camera's picture."""
-    region: Mapped[list[Any]]
-    """What alone to watch; all if empty."""
+    zones: Mapped[list[Any]]
+    """Named parts of its picture, as `answers.ZoneSettings` has them; see `habitus.site.zones`."""
     options: Mapped[dict[str, Any]]
-    """Of reading: fps, fast, other_hosts, local (may reach this machine and its files)."""
+    """Of reading: fps, fast, other_hosts, local (may reach this machine and its files), and the
+    time zone of its zones' hours."""
     enabled: Mapped[bool]
     created: Mapped[float]
     width: Mapped[int | None]
@@ -176,8 +180,7 @@ class CameraRow(Base):
 NEW_CAMERA: dict[str, Any] = {
     "alerts_per_day": 5.0,
     "learn_days": 7,
-    "mask": [],
-    "region": [],
+    "zones": [],
     "options": {},
     "enabled": True,
     "state": "connecting",
@@ -187,7 +190,7 @@ NEW_CAMERA: dict[str, Any] = {
 
 
 class EventRow(Base):
-    """Something unusual: an alarm, or a moment that twice the budget would have made one."""
+    """A `SiteEvent`, and what it is found by."""
 
     __tablename__ = "events"
     # Lists are filtered within an index, so that only the rows that are shown are read.
@@ -211,6 +214,10 @@ class EventRow(Base):
     alarm: Mapped[bool]
     at_half: Mapped[bool] = mapped_column(default=False)
     """Whether half the budget would have made it an alarm too."""
+    zone: Mapped[str] = mapped_column(default="")
+    """Name of the zone that it is in, if any."""
+    quiet: Mapped[bool] = mapped_column(default=False)
+    """Whether it would be an alarm, but for its zone."""
     normality: Mapped[float]
     threshold: Mapped[float]
     probability: Mapped[float | None]
@@ -234,7 +241,7 @@ class EventRow(Base):
     silenced_by: Mapped[str | None]
     """Event that was called normal, so that this one would not be raised: nobody need review it."""
     unusual: Mapped[int] = mapped_column(default=0)
-    """From 0 (each minute) to 100 (once a year or less); see `store.unusualness`."""
+    """From 0 (each minute) to 100 (once a year or less); see `habitus.rarity`."""
     hour: Mapped[int] = mapped_column(default=0)
     """Of the day at which it started, by this machine's clock."""
     offset: Mapped[float | None]
@@ -248,6 +255,14 @@ class EventRow(Base):
     """What similar events are found by."""
     details: Mapped[dict[str, Any]]
     """`habitus.Event.to_json()`; the last column, as it is long and seldom read."""
+
+
+WHOLE = {"details", "newer", "older"}
+"""What only the answer about one event has."""
+LISTED = [field.name for field in fields(SiteEvent) if field.name not in WHOLE]
+"""What lists and messages have of an event."""
+OF_CAMERA: dict[str, Any] = {"camera": CameraRow.name, "dated": CameraRow.dated}
+"""Of it, what the row of its camera has."""
 
 
 class Minute(Base):
@@ -311,6 +326,8 @@ class LearningRow(Base):
     summary: Mapped[str]
     """One line: what was learnt, or why it failed."""
     notes: Mapped[list[Any]]
+    names: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    """What people call the model's behaviours, by number from 1."""
 
 
 class Channel(Base):
@@ -321,7 +338,7 @@ class Channel(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str]
     kind: Mapped[str]
-    """webhook, mqtt or apprise."""
+    """webhook, mqtt, mail, push or apprise."""
     secret_settings: Mapped[bytes]
     """JSON of its addresses and passwords, encrypted; see `vault`."""
     shown_settings: Mapped[dict[str, Any]]

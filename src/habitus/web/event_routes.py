@@ -10,21 +10,20 @@ from fastapi.responses import FileResponse, HTMLResponse, Response, StreamingRes
 from sqlalchemy.orm import Session
 from starlette.background import BackgroundTask
 
+from habitus.site.journal import SiteEvent
 from habitus.web import administration, queries, reviews
 from habitus.web.answers import (
     EventChanges,
-    EventDetails,
     EventList,
     Id,
     ManyReviewed,
     ManyReviews,
-    Moment,
     PrecisionReport,
     ReviewOutcome,
     ReviewRequest,
     SimilarEvent,
 )
-from habitus.web.database import CameraRow
+from habitus.web.database import WHOLE, CameraRow
 from habitus.web.exports import table_lines, write_archive
 from habitus.web.http_errors import NotFoundError
 from habitus.web.rendering import JPEG, VIDEO, Page, ReviewerPage, ViewerPage, file_answer, go
@@ -34,7 +33,7 @@ from habitus.web.server import Console
 pages = APIRouter()
 api = APIRouter(prefix="/api", tags=["events"])
 PER_PART = 48
-LONGEST_WORDS, LONGEST_NOTE = 200, 2000
+LONGEST_NOTE = 2000
 MOST_CHOSEN = 500
 """Events that something is done with at once."""
 HOURS = {
@@ -52,21 +51,21 @@ LENGTHS = {
 """Seconds of an event, from and to."""
 N_WEEKS = 5
 """Weeks that the calendar shows."""
-FIRST_YEAR, LAST_YEAR = 1971, 9000
+FIRST_YEAR, LAST_YEAR = 1971, 5000
 """Days that are looked for, in any time zone."""
 
 
-def _event(session: Session, event: str) -> EventDetails:
+def _event(session: Session, event: str) -> SiteEvent:
     if (details := queries.event(session, event)) is None:
         raise NotFoundError(f"there is no event {event[:40]!r}; it may have been deleted")
     return details
 
 
-def _event_of_path(console: ThisConsole, event: str) -> EventDetails:
+def _event_of_path(console: ThisConsole, event: str) -> SiteEvent:
     return console.database.read(_event, event)
 
 
-OneEvent = Annotated[EventDetails, Depends(_event_of_path)]
+OneEvent = Annotated[SiteEvent, Depends(_event_of_path)]
 """The event in the path. To be named after who asks, who must be known first."""
 
 
@@ -91,6 +90,9 @@ class EventFilterForm(NamedTuple):
     """One of `LENGTHS`."""
     starred: str = ""
     sort: str = "newest"
+    zone: str = ""
+    quiet: str = ""
+    """Those that are no alarms for their zone alone, if not empty."""
 
     @classmethod
     def of(cls, request: Request) -> "EventFilterForm":
@@ -100,11 +102,12 @@ class EventFilterForm(NamedTuple):
             since=form.since if _midnight(form.since) else "",
             until=form.until if _midnight(form.until) else "",
             review=form.review if form.review in get_args(queries.Review) else "any",
-            words=form.words[:LONGEST_WORDS].strip(),
-            hours=form.hours if _hours(form.hours) else "",
+            words=form.words[: queries.LONGEST_WORDS].strip(),
+            hours=form.hours if queries.hours_of(form.hours) else "",
             unusual=form.unusual if form.unusual in UNUSUAL else "",
             length=form.length if form.length in LENGTHS else "",
             starred="yes" if form.starred else "",
+            quiet="yes" if form.quiet else "",
             sort=form.sort if form.sort in get_args(queries.Sort) else "newest",
         )
 
@@ -112,18 +115,20 @@ class EventFilterForm(NamedTuple):
         """Return what is looked for in the database."""
         first, last = _midnight(self.since), _midnight(self.until)
         return queries.EventFilter(
-            cameras=[self.camera] if self.camera else [],
+            camera=[self.camera] if self.camera else [],
             since=first.timestamp() if first else None,
             until=(last + timedelta(days=1)).timestamp() if last else None,
-            cue=self.cue or None,
+            cue=self.cue,
             review=cast(queries.Review, self.review),
             words=self.words,
-            hours=_hours(self.hours),
-            least_unusual=int(self.unusual or 0),
+            hours=self.hours,
+            unusual=int(self.unusual or 0),
             shortest=LENGTHS[self.length][0] if self.length else None,
             longest=LENGTHS[self.length][1] if self.length else None,
             starred=bool(self.starred),
             sort=cast(queries.Sort, self.sort),
+            zone=self.zone,
+            quiet=bool(self.quiet),
         )
 
     def query(self, **more: str) -> str:
@@ -144,15 +149,6 @@ class EventFilterForm(NamedTuple):
             camera=self.camera, review=self.review, words=self.words, sort=self.sort
         )
         return sum(one != other for one, other in zip(self, seen, strict=True))
-
-
-def _hours(text: str) -> tuple[int, int] | None:
-    """Return the hours of a span such as 22-6."""
-    first, _, last = text.partition("-")
-    if not (first.isdecimal() and last.isdecimal() and len(text) <= len("00-00")):
-        return None
-    hours = int(first), int(last)
-    return hours if hours[0] < 24 and 0 <= hours[1] <= 24 and hours[0] != hours[1] else None
 
 
 def _midnight(day: str) -> datetime | None:
@@ -180,6 +176,7 @@ def show_events(page: ViewerPage, before: str | None = None) -> HTMLResponse:
             return page.part("results.html", **shown)
         shown["n_events"] = queries.count(session, chosen.filter())
         shown["cameras"], shown["cues"] = queries.wall(session), queries.cues(session)
+        shown["zones"] = queries.zones(session)
     choices: dict[str, Any] = {"HOURS": HOURS, "UNUSUAL": UNUSUAL, "LENGTHS": LENGTHS}
     return page("events.html", section="Events", chosen=chosen, **choices, **shown)
 
@@ -305,7 +302,7 @@ def _review(page: Page, event: str, verdict: str) -> ReviewOutcome:
 
 def _next(session: Session, camera: str, after: str | None) -> str | None:
     """Return the next older event that nobody has reviewed; else the newest one."""
-    wanted = queries.EventFilter(cameras=[camera] if camera else [], review="none")
+    wanted = queries.EventFilter(camera=[camera] if camera else [], review="none")
     waiting = queries.events(session, wanted, before=after, limit=1).events
     if not waiting and after is not None:
         waiting = queries.events(session, wanted, limit=1).events
@@ -326,9 +323,9 @@ def _review_page(
             "event": None,
             "camera": camera,
             "cameras": queries.wall(session),
-            "n_waiting": queries.count(session, queries.EventFilter(cameras, review="none")),
-            "n_events": queries.count(session, queries.EventFilter(cameras))
-            - queries.count(session, queries.EventFilter(cameras, review="silenced")),
+            "n_waiting": queries.count(session, queries.EventFilter(camera=cameras, review="none")),
+            "n_events": queries.count(session, queries.EventFilter(camera=cameras))
+            - queries.count(session, queries.EventFilter(camera=cameras, review="silenced")),
             "precision": queries.precision(session, camera or None),
             "said": outcome,
             "n_too": n_too,
@@ -339,7 +336,7 @@ def _review_page(
     return page("review.html", section="Review", **shown)
 
 
-def _stage(session: Session, event: EventDetails) -> dict[str, Any]:
+def _stage(session: Session, event: SiteEvent) -> dict[str, Any]:
     """Return what the stage shows of an event."""
     camera = session.get(CameraRow, event.camera_id)
     expected = event.details.get("expected") or []
@@ -358,7 +355,7 @@ CLIP_BEFORE = 5.0
 """Seconds of a clip before its event."""
 
 
-def _track(event: EventDetails) -> list[dict[str, Any]]:
+def _track(event: SiteEvent) -> list[dict[str, Any]]:
     """Return where an event was unusual, by the seconds from its start; its peak, if no more."""
     details = event.details
     points = details.get("track") or [
@@ -374,43 +371,12 @@ def _track(event: EventDetails) -> list[dict[str, Any]]:
 # The API.
 
 
-@api.get("/events")
+@api.get("/events", response_model_exclude={"events": {"__all__": WHOLE}})
 def list_events(
-    console: ThisConsole,
-    actor: Viewer,
-    camera: Annotated[list[Id], Query(max_length=100)] = [],  # noqa: B006 - FastAPI's own way
-    since: Moment | None = None,
-    until: Moment | None = None,
-    cue: Annotated[str | None, Query(max_length=100)] = None,
-    review: queries.Review = "any",
-    alarms_only: bool = True,
-    words: Annotated[str, Query(max_length=LONGEST_WORDS)] = "",
-    hours: Annotated[str, Query(max_length=5, description="As 22-6.")] = "",
-    unusual: Annotated[int, Query(ge=0, le=100)] = 0,
-    shortest: Annotated[float | None, Query(ge=0, le=1e9)] = None,
-    longest: Annotated[float | None, Query(ge=0, le=1e9)] = None,
-    starred: bool = False,
-    sort: queries.Sort = "newest",
-    before: Annotated[str | None, Query(max_length=200)] = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 60,
+    console: ThisConsole, actor: Viewer, wanted: Annotated[queries.EventRequest, Query()]
 ) -> EventList:
     """List events, the newest first unless sorted otherwise, in parts."""
-    wanted = queries.EventFilter(
-        tuple(camera),
-        since,
-        until,
-        cue,
-        review,
-        alarms_only,
-        words,
-        _hours(hours),
-        unusual,
-        shortest,
-        longest,
-        starred,
-        sort,
-    )
-    return console.database.read(queries.events, wanted, before=before, limit=limit)
+    return console.database.read(queries.events, wanted, before=wanted.before, limit=wanted.limit)
 
 
 Chosen = Annotated[list[Id], Query(max_length=MOST_CHOSEN)]
@@ -455,10 +421,10 @@ def review_events(console: ThisConsole, actor: Reviewer, chosen: ManyReviews) ->
     return ManyReviewed(changed=n_changed)
 
 
-@api.patch("/events/{event}", response_model=EventDetails)
+@api.patch("/events/{event}", response_model=SiteEvent)
 def change_event(
     console: ThisConsole, actor: Reviewer, event: OneEvent, changes: EventChanges
-) -> EventDetails:
+) -> SiteEvent:
     """Write a note about an event, or mark it."""
     values = changes.model_dump(exclude_none=True)
     administration.note_event(console, actor.name, event.id, **values)
@@ -466,12 +432,12 @@ def change_event(
 
 
 @api.get("/events/{event}")
-def show_event(actor: Viewer, event: OneEvent) -> EventDetails:
+def show_event(actor: Viewer, event: OneEvent) -> SiteEvent:
     """Show everything that is known of an event."""
     return event
 
 
-@api.get("/events/{event}/similar")
+@api.get("/events/{event}/similar", response_model_exclude={"__all__": {"card": WHOLE}})
 def list_similar(
     console: ThisConsole,
     actor: Viewer,
@@ -482,7 +448,7 @@ def list_similar(
     return console.database.read(queries.similar, event.id, limit)
 
 
-@api.post("/events/{event}/review")
+@api.post("/events/{event}/review", response_model_exclude={"silenced": {"__all__": WHOLE}})
 def review_event(
     console: ThisConsole, actor: Reviewer, event: OneEvent, said: ReviewRequest
 ) -> ReviewOutcome:
@@ -518,7 +484,7 @@ def show_clip(console: ThisConsole, actor: Viewer, event: OneEvent) -> FileRespo
 
 
 def _file(
-    console: Console, event: EventDetails, kind: Literal["thumbnail", "heat", "clip"], media: str
+    console: Console, event: SiteEvent, kind: Literal["thumbnail", "heat", "clip"], media: str
 ) -> FileResponse:
     name: str | None = getattr(event, kind)
     if name is None:

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from habitus.errors import InvalidInputError
+from habitus.site.journal import SiteEvent
 from habitus.web import queries
-from habitus.web.answers import EventSummary
 from habitus.web.channels.notification import address_of, at, event_links
 from habitus.web.server import Console
 
 TOGETHER = 500
 """Events that are read at once."""
 COLUMNS = (
-    *("id", "camera", "start", "seconds", "explanation", "rarity", "unusual", "cue", "review"),
-    *("reviewer", "starred", "note", "page"),
+    *("id", "camera", "zone", "start", "seconds", "explanation", "rarity", "unusual", "cue"),
+    *("review", "reviewer", "starred", "note", "page"),
 )
 
 
@@ -34,7 +34,7 @@ def table_lines(
 
 def _parts(
     console: Console, wanted: queries.EventFilter, ids: Sequence[str]
-) -> Iterator[list[EventSummary]]:
+) -> Iterator[list[SiteEvent]]:
     if ids:
         yield console.database.read(queries.summaries, ids)
         return
@@ -46,11 +46,12 @@ def _parts(
             return
 
 
-def _values(event: EventSummary, base: str) -> tuple[Any, ...]:
+def _values(event: SiteEvent, base: str) -> tuple[Any, ...]:
     seconds = "" if event.end is None else f"{event.end - event.start:.1f}"
     start = at(event.start) if event.dated else f"{event.offset:.1f} s in the recording"
     return (
-        *(event.id, event.camera, start, seconds, event.explanation, event.rarity, event.unusual),
+        *(event.id, event.camera, event.zone, start, seconds, event.explanation, event.rarity),
+        event.unusual,
         *(event.cue, event.review or "", event.reviewer or "", "yes" if event.starred else ""),
         *(event.note, event_links(base, event.id)["page"]),
     )

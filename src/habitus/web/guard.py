@@ -11,15 +11,16 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from habitus.web.http_errors import HttpError, NotAllowedError, TooLargeError
-from habitus.web.security import READING, UPLOADS
+from habitus.web.security import LARGE, READING
+from habitus.web.server_log import LOGGER
 from habitus.web.server_settings import ServerSettings, is_loopback
 
 LARGEST_BODY = 1 << 20
 """Bytes of a request, but for uploads, which have a limit of their own."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-    "media-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
-    "base-uri 'none'"
+    "media-src 'self' blob:; manifest-src 'self'; connect-src 'self'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -69,7 +70,8 @@ class Guard:
         except HttpError as refusal:
             refused = JSONResponse({"detail": str(refusal)}, refusal.status)
             await refused(scope, receive, answer)
-        except Exception:  # a fault of ours: it is logged, and not shown
+        except Exception as fault:  # of ours: it is logged, and not shown; uvicorn shows it too
+            LOGGER.info("%s %s failed", scope["method"], scope["path"], exc_info=fault)
             if not status:
                 failed = JSONResponse({"detail": "the console failed; its log says why"}, 500)
                 await failed(scope, receive, answer)
@@ -100,7 +102,7 @@ def check_request(scope: Scope, settings: ServerSettings) -> None:
         ):
             raise NotAllowedError("changes are taken from the console's own pages only")
     length = headers.get("Content-Length", "0")
-    if scope["path"] != UPLOADS and length.isdecimal() and int(length) > LARGEST_BODY:
+    if scope["path"] not in LARGE and length.isdecimal() and int(length) > LARGEST_BODY:
         raise TooLargeError(f"at most {LARGEST_BODY} bytes are taken, found {length}")
 
 
@@ -143,7 +145,7 @@ def _place(origin: str) -> str:
 
 def _limited(scope: Scope, receive: Receive) -> Receive:
     """Return what receives a body, and raises where it is too long, whatever its header said."""
-    if scope["path"] == UPLOADS:
+    if scope["path"] in LARGE:
         return receive
     n_bytes = 0
 

@@ -14,7 +14,7 @@ from habitus.progress import Progress
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.process import CameraJob
 from habitus.site.relearning import (
-    Failed,
+    LearningFailure,
     LearningJob,
     LearntModel,
     Occasion,
@@ -62,7 +62,7 @@ class ModelLearner:
         self._lock = threading.Lock()
         self._asked: set[str] = set()
         self._running: _RunningLearning | None = None
-        self._over: LearntModel | Failed | None = None
+        self._over: LearntModel | LearningFailure | None = None
         """Its outcome, until that is written."""
         self._past: dict[str, list[PastLearning]] | None = None
         self._looked = self._reported = -LOOK_EVERY
@@ -176,6 +176,8 @@ class ModelLearner:
                 since=since,
                 excluded=tuple(reviews.never_learnt(session, camera_id)),
                 accepted=tuple(reviews.accepted(session, camera_id)),
+                before=camera.model,
+                names=tuple(store.behaviour_names(session, camera).items()),
             )
             number = store.begin_learning(session, camera_id, occasion, now)
         with self._lock:
@@ -184,7 +186,7 @@ class ModelLearner:
             child = start_learning(job, self.fork_server)
         except HabitusError as error:
             with self.console.database.transaction() as session:
-                store.end_learning(session, number, Failed(str(error)), now)
+                store.end_learning(session, number, LearningFailure(str(error)), now)
             self._past = None
             raise
         self._running = _RunningLearning(camera_id, occasion, number, child)

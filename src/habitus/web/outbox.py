@@ -16,8 +16,16 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from habitus.errors import InvalidInputError
-from habitus.web.answers import EventSummary, TimelineSpan
-from habitus.web.database import CameraRow, Channel, EventRow, OutboxEntry, TroubleRow
+from habitus.web.answers import TimelineSpan
+from habitus.web.database import (
+    LISTED,
+    CameraRow,
+    Channel,
+    EventRow,
+    OutboxEntry,
+    Setting,
+    TroubleRow,
+)
 
 Kind = Literal["started", "ended", "trouble", "recovered"]
 
@@ -29,7 +37,9 @@ FOLLOWS = {"ended": "started", "recovered": "trouble"}
 """What is the end of what: it is not counted, and sent as its beginning was."""
 KINDS = ("started", "ended", "trouble", "recovered")
 FOR_PEOPLE = frozenset(("started", "trouble", "recovered"))
-"""What is sent by Apprise; programs also want to know when an event is over."""
+"""What people are sent; programs also want to know when an event is over."""
+FOR_PROGRAMS = frozenset(("webhook", "mqtt"))
+"""Kinds of channels that programs listen to."""
 
 
 def enqueue(
@@ -44,12 +54,14 @@ def enqueue(
     channels = [
         channel
         for channel in session.scalars(select(Channel).where(Channel.enabled))
-        if (kind in FOR_PEOPLE or channel.kind != "apprise")
+        if (kind in FOR_PEOPLE or channel.kind in FOR_PROGRAMS)
         and about.camera_id in (channel.cameras or [about.camera_id])
     ]
     if camera is None or not channels:
         return 0
     now = time.time() if now is None else now
+    if kind == "started" and (snoozed_until(session, camera.id) or 0) > now:
+        channels = [channel for channel in channels if channel.kind in FOR_PROGRAMS]
     body = {
         "camera": {"id": camera.id, "name": camera.name},
         ("event" if isinstance(about, EventRow) else "trouble"): described(about, camera),
@@ -70,6 +82,17 @@ def enqueue(
     return sum(_insert_new(session, row) for row in rows)
 
 
+def snooze(session: Session, camera: str, until: float | None) -> None:
+    """Have people be sent nothing of a camera's events for a while, or again."""
+    session.merge(Setting(key=f"snooze/{camera}", value={"until": until}))
+
+
+def snoozed_until(session: Session, camera: str) -> float | None:
+    """Return the moment until which people are sent nothing of a camera's events, if any."""
+    setting = session.get(Setting, f"snooze/{camera}")
+    return None if setting is None else setting.value["until"]
+
+
 def _insert_new(session: Session, row: dict[str, Any]) -> int:
     """Insert a row unless the channel has one of the same subject; return how many were."""
     postgres = session.get_bind().dialect.name == "postgresql"
@@ -86,9 +109,8 @@ def described(about: EventRow | TroubleRow, camera: CameraRow) -> dict[str, Any]
     """Return an event or a trouble as the API answers it, as plain values."""
     if isinstance(about, TroubleRow):
         return {"id": _subject(about), **TimelineSpan.model_validate(about).model_dump()}
-    names = EventSummary.model_fields.keys() - {"camera", "dated"}
-    values = {name: getattr(about, name) for name in names}
-    return EventSummary(**values, camera=camera.name, dated=camera.dated).model_dump()
+    of_camera = {"camera": camera.name, "dated": camera.dated}
+    return {name: of_camera[name] if name in of_camera else getattr(about, name) for name in LISTED}
 
 
 def check_limits(

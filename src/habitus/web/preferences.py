@@ -1,13 +1,15 @@
-"""Settings that admins change on the page, kept in the database."""
+"""Settings that are changed on the page: those of the console, and of each person's wall."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import ConfigDict
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from habitus.errors import InvalidInputError
+from habitus.web.answers import CameraSummary, WallLayout, WallTile
 from habitus.web.database import Setting
 
 GIGABYTE = 1_000_000_000
@@ -54,3 +56,44 @@ def write_preferences(session: Session, changes: dict[str, Any]) -> Preferences:
         if key in changes:
             session.merge(Setting(key=key, value={"value": value}))
     return changed
+
+
+NOT_LIVE = frozenset(["connecting", "lost", "refused", "off", "ended"])
+"""States in which no pictures come."""
+
+
+class WallGroup(NamedTuple):
+    """Cameras that stand together on the wall."""
+
+    name: str
+    cameras: list[CameraSummary]
+
+
+def read_wall(session: Session, person: str) -> WallLayout:
+    """Return how somebody has the wall."""
+    stored = session.get(Setting, f"wall of {person}")
+    return WallLayout(**stored.value) if stored else WallLayout()
+
+
+def write_wall(session: Session, person: str, layout: WallLayout | None) -> None:
+    """Keep how somebody has the wall; None: forget it."""
+    session.execute(delete(Setting).where(Setting.key == f"wall of {person}"))
+    if layout is not None:
+        session.add(Setting(key=f"wall of {person}", value=layout.model_dump()))
+
+
+def arranged(cameras: Sequence[CameraSummary], layout: WallLayout) -> list[WallGroup]:
+    """Return cameras as somebody has them; those without a group come first."""
+    tiles = {tile.camera: tile for tile in layout.tiles}
+    places = {camera: place for place, camera in enumerate(tiles)}
+
+    def place(camera: CameraSummary) -> tuple[bool, int]:
+        is_late = layout.live_first and camera.state in NOT_LIVE
+        return is_late, places.get(camera.id, len(places))
+
+    names = dict.fromkeys(["", *(tile.group for tile in layout.tiles)])
+    groups = {name: WallGroup(name, []) for name in names}
+    for camera in sorted(cameras, key=place):
+        tile = tiles.get(camera.id, WallTile(camera=camera.id))
+        groups[tile.group].cameras.append(camera)
+    return [group for group in groups.values() if group.cameras]

@@ -6,30 +6,35 @@ import time
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.orm import Session
 
 from habitus.errors import InvalidInputError
+from habitus.site.journal import SiteEvent
 from habitus.web.answers import (
     BudgetFigures,
     CameraCard,
     CameraSummary,
     CameraTimeline,
     DiskUse,
-    EventDetails,
     EventList,
-    EventSummary,
+    Moment,
+    NamedBehaviours,
     PrecisionReport,
     SimilarEvent,
     TimelineMark,
     TimelineSpan,
 )
 from habitus.web.database import (
+    LISTED,
+    OF_CAMERA,
     AuditEntry,
     CameraRow,
     EventRow,
@@ -49,33 +54,58 @@ Z_90 = 1.6448536269514722
 SIMILAR_AMONG = 2000
 """Newest events of a camera that similar ones are looked for among."""
 
+LONGEST_WORDS = 200
+Seconds = Annotated[float, Field(ge=0, le=1e9)]
 Review = Literal["any", "none", "normal", "unusual", "silenced"]
 Sort = Literal["newest", "oldest", "unusual", "longest"]
 
 
-class EventFilter(NamedTuple):
-    """Which events are listed."""
+class EventFilter(BaseModel):
+    """Which events are listed, as the API asks for them."""
 
-    cameras: Sequence[str] = ()
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    camera: Annotated[list[str], Field(max_length=100)] = []
     """Ids; all cameras if empty."""
-    since: float | None = None
-    until: float | None = None
-    cue: str | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+    cue: str = ""
     """How the cue begins, such as "direction"."""
     review: Review = "any"
     """Silenced ones are those that a review made needless; "none" are those that are left."""
     alarms_only: bool = True
-    words: str = ""
+    words: Annotated[str, Field(max_length=LONGEST_WORDS)] = ""
     """Words of explanation or note, in any order."""
-    hours: tuple[int, int] | None = None
-    """Hour of the day from and until, the second one not included; past midnight too."""
-    least_unusual: int = 0
-    """From 0 to 100."""
-    shortest: float | None = None
+    hours: Annotated[str, Field(max_length=5)] = ""
+    """Hour of the day from and until, the second one not included, as 22-6."""
+    unusual: Annotated[int, Field(ge=0, le=100)] = 0
+    """The least."""
+    shortest: Seconds | None = None
     """Seconds."""
-    longest: float | None = None
+    longest: Seconds | None = None
     starred: bool = False
     sort: Sort = "newest"
+    zone: Annotated[str, Field(max_length=100)] = ""
+    """Name of a zone."""
+    quiet: bool = False
+    """Those that would be alarms but for their zone, in place of alarms."""
+
+
+class EventRequest(EventFilter):
+    """A part of the events of a filter."""
+
+    before: Annotated[str | None, Field(max_length=200)] = None
+    """`next` of the part before."""
+    limit: Annotated[int, Field(ge=1, le=500)] = 60
+
+
+def hours_of(text: str) -> tuple[int, int] | None:
+    """Return the hours of a span such as 22-6; None if it is none."""
+    first, _, last = text.partition("-")
+    if not (first.isdecimal() and last.isdecimal() and len(text) <= len("00-00")):
+        return None
+    hours = int(first), int(last)
+    return hours if hours[0] < 24 and 0 <= hours[1] <= 24 and hours[0] != hours[1] else None
 
 
 def wall(
@@ -104,13 +134,8 @@ def midnight(now: float | None = None) -> float:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
 
 
-_OTHERS: dict[str, ColumnElement[Any]] = {
-    "camera": CameraRow.name.label("camera"),
-    "dated": CameraRow.dated.label("dated"),
-}
 _SUMMARY: list[Any] = [
-    _OTHERS[name] if name in _OTHERS else getattr(EventRow, name)
-    for name in EventSummary.model_fields
+    OF_CAMERA[name].label(name) if name in OF_CAMERA else getattr(EventRow, name) for name in LISTED
 ]
 
 
@@ -150,12 +175,16 @@ _ORDERS: dict[Sort, tuple[ColumnElement[Any], ...]] = {
 
 def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
-    if wanted.alarms_only:
+    if wanted.quiet:
+        conditions += [EventRow.alarm.is_(False), EventRow.quiet.is_(True)]
+    elif wanted.alarms_only:
         conditions.append(EventRow.alarm.is_(True))
-    if len(wanted.cameras) == 1:
-        conditions.append(EventRow.camera_id == wanted.cameras[0])
-    elif wanted.cameras:
-        conditions.append(EventRow.camera_id.in_(wanted.cameras))
+    if wanted.zone:
+        conditions.append(EventRow.zone == wanted.zone)
+    if len(wanted.camera) == 1:
+        conditions.append(EventRow.camera_id == wanted.camera[0])
+    elif wanted.camera:
+        conditions.append(EventRow.camera_id.in_(wanted.camera))
     if wanted.since is not None:
         conditions.append(EventRow.start >= wanted.since)
     if wanted.until is not None:
@@ -171,12 +200,12 @@ def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
     conditions += [
         EventRow.words.contains(word, autoescape=True) for word in wanted.words.lower().split()
     ]
-    if wanted.hours is not None:
-        first, last = wanted.hours
+    if (hours := hours_of(wanted.hours)) is not None:
+        first, last = hours
         within = EventRow.hour >= first, EventRow.hour < last
         conditions.append(and_(*within) if first < last else or_(*within))
-    if wanted.least_unusual > 0:
-        conditions.append(EventRow.unusual >= wanted.least_unusual)
+    if wanted.unusual > 0:
+        conditions.append(EventRow.unusual >= wanted.unusual)
     if wanted.shortest is not None:
         conditions.append(EventRow.end - EventRow.start >= wanted.shortest)
     if wanted.longest is not None:
@@ -206,7 +235,7 @@ def calendar(session: Session, wanted: EventFilter, last: date, n_days: int) -> 
     days = [last - timedelta(days=n) for n in reversed(range(n_days))]
     edges = [datetime.combine(day, datetime.min.time()).timestamp() for day in days]
     end = datetime.combine(last + timedelta(days=1), datetime.min.time()).timestamp()
-    span = wanted._replace(since=edges[0], until=end)
+    span = wanted.model_copy(update={"since": edges[0], "until": end})
     rows = session.execute(
         select(EventRow.start, EventRow.hour, CameraRow.name)
         .join(CameraRow, CameraRow.id == EventRow.camera_id)
@@ -237,14 +266,14 @@ def _cursor(text: str) -> tuple[float, str]:
     return time_of, event_id
 
 
-def summaries(session: Session, ids: Sequence[str]) -> list[EventSummary]:
+def summaries(session: Session, ids: Sequence[str]) -> list[SiteEvent]:
     """Return events in the order of their ids."""
     rows = session.execute(
         select(*_SUMMARY)
         .join(CameraRow, CameraRow.id == EventRow.camera_id)
         .where(EventRow.id.in_(ids))
     )
-    by_id = {row.id: EventSummary(**row._mapping) for row in rows}
+    by_id = {row.id: SiteEvent(**row._mapping) for row in rows}
     return [by_id[event_id] for event_id in ids if event_id in by_id]
 
 
@@ -260,7 +289,13 @@ def cues(session: Session) -> list[str]:
     return sorted({cue.partition(",")[0] for cue in whole if cue})
 
 
-def event(session: Session, event_id: str) -> EventDetails | None:
+def zones(session: Session) -> list[str]:
+    """Return the names of zones that cameras or events have."""
+    drawn = (zone["name"] for row in session.scalars(select(CameraRow.zones)) for zone in row)
+    return sorted({*drawn, *session.scalars(select(EventRow.zone).distinct())} - {""})
+
+
+def event(session: Session, event_id: str) -> SiteEvent | None:
     """Return one event with its details, or None."""
     summary = summaries(session, [event_id])
     if not summary:
@@ -273,8 +308,8 @@ def event(session: Session, event_id: str) -> EventDetails | None:
     newer = alarms.where(
         EventRow.start >= start, (EventRow.start > start) | (EventRow.id > event_id)
     ).order_by(EventRow.start, EventRow.id)
-    return EventDetails(
-        **dict(summary[0]),
+    return replace(
+        summary[0],
         details=session.scalar(select(EventRow.details).where(EventRow.id == event_id)) or {},
         newer=session.scalar(newer),
         older=session.scalar(older),
@@ -333,6 +368,7 @@ def timeline(
         columns = _by_minutes(session, camera, since, until, math.ceil(seconds / SECONDS))
     return CameraTimeline(
         **columns,
+        names=_names(session, camera, until),
         events=_marks(session, camera, since, until),
         troubles=_spans(session, camera, since, until),
     )
@@ -421,6 +457,22 @@ def _by_minutes(
     }
 
 
+def _names(session: Session, camera: str, until: float) -> list[NamedBehaviours]:
+    """Return what people call the behaviours of each model that was in use before a time."""
+    rows = session.execute(
+        select(LearningRow.ended, LearningRow.names)
+        .where(LearningRow.camera_id == camera, LearningRow.model.is_not(None))
+        .where(LearningRow.ended < until)
+        .order_by(LearningRow.id.desc())
+        .limit(MOST_MODELS)
+    )
+    return [NamedBehaviours(since=ended, names=names) for ended, names in rows][::-1]
+
+
+MOST_MODELS = 100
+"""Models whose names a timeline shows at most; the newest, if there are more."""
+
+
 def _marks(session: Session, camera: str, since: float, until: float) -> list[TimelineMark]:
     rows = session.execute(
         select(*(getattr(EventRow, name) for name in TimelineMark.model_fields))
@@ -454,6 +506,12 @@ def _spans(session: Session, camera: str, since: float, until: float) -> list[Ti
     return [TimelineSpan.model_validate(row) for row in rows]
 
 
+def judged_until(session: Session, camera: str) -> float | None:
+    """Return the end of the last minute that was judged."""
+    last = session.scalar(select(func.max(Minute.minute)).where(Minute.camera_id == camera))
+    return None if last is None else float(SECONDS * (last + 1))
+
+
 def learnings(session: Session, camera: str, limit: int = 20) -> list[LearningRow]:
     """Return when a camera's model was learnt, the newest first."""
     return list(
@@ -477,7 +535,7 @@ def precision(
     since = (time.time() if now is None else now) - days * DAY
     # Both values of `alarm` are named so that only these days are read, by an index.
     statement = select(EventRow.alarm, EventRow.at_half, EventRow.review, func.count()).where(
-        EventRow.alarm.in_((True, False)), EventRow.start >= since
+        EventRow.alarm.in_((True, False)), EventRow.quiet.is_(False), EventRow.start >= since
     )
     if camera is not None:
         statement = statement.where(EventRow.camera_id == camera)

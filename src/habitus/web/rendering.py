@@ -15,6 +15,7 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from habitus.errors import InvalidInputError
+from habitus.rarity import how_often, unusualness
 from habitus.web import queries
 from habitus.web.answers import CameraCard, CameraTimeline
 from habitus.web.database import CameraRow
@@ -60,6 +61,8 @@ CUES = {
     "together": "place, direction and speed together",
     "behaviours": "the behaviours of the scene",
     "hour": "motion at an unusual hour",
+    "turn": "motion out of its turn",
+    "standing": "something that stands",
     "scan": "at one place",
     "sum": "over the whole picture",
 }
@@ -74,6 +77,8 @@ SAID = {
     "reviewed": "The review is written down.",
     "dismissed": "The notices are dismissed.",
     "undone": "The review is taken back.",
+    "snoozed": "Nobody is sent events of this camera until then.",
+    "awake": "Events of this camera are sent again.",
     "noted": "It is written down.",
 }
 """What pages say after an action, by the word in the address."""
@@ -183,6 +188,7 @@ def _environment() -> Environment:
         offset=offset,
         duration=duration,
         sentence=sentence,
+        unusual=lambda normality: unusualness(math.exp(normality)),
         bytes=in_bytes,
         details=in_words,
     )
@@ -216,17 +222,6 @@ def duration(seconds: float) -> str:
             n = round(seconds / length)
             return f"{n} {unit}{'s' if unit == 'day' and n != 1 else ''}"
     return f"{seconds:.0f} s"
-
-
-def how_often(rarity: str) -> str:
-    """Return how often something so rare comes, of what is said of its rarity.
-
-    >>> how_often("about once in 3 hours of normal footage")
-    'about once in 3 hours'
-    >>> how_often("rarer than anything in the 5 minutes learnt from, about once in 3 days")
-    'about once in 3 days'
-    """
-    return rarity.rpartition("learnt from, ")[2].removesuffix(" of normal footage")
 
 
 def offset(seconds: float) -> str:
@@ -343,18 +338,25 @@ class Now(NamedTuple):
     probability: float
     normality: float | None
     threshold: float | None
+    name: str = ""
+    """What people call it."""
+    next_name: str = ""
 
 
 def now_at(console: Console, camera: CameraCard | CameraRow) -> Now | None:
     """Return what a camera does now; None if it is not being judged."""
     if console.supervisor is None or camera.state != "watching":
         return None
-    judged = console.supervisor.latest(camera.id).judged
+    latest = console.supervisor.latest(camera.id)
+    judged, names = latest.judged, latest.names
     if judged is None or time.time() - judged.time > STALE:
         return None
     probability = max(judged.expected, default=0.0)
     following = 1 + judged.expected.index(probability) if judged.expected else 0
-    return Now(judged.behaviour, following, probability, judged.normality, judged.threshold)
+    return Now(
+        *(judged.behaviour, following, probability, judged.normality, judged.threshold),
+        *(names.get(judged.behaviour, ""), names.get(following, "")),
+    )
 
 
 def has_picture(console: Console, camera: str) -> bool:

@@ -13,9 +13,10 @@ from sqlalchemy.orm import Session
 
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.jobs.fork_server import ForkServer
+from habitus.site.journal import SiteEvent
 from habitus.site.relearning import silenced_by
 from habitus.web import queries
-from habitus.web.answers import EventSummary, ReviewOutcome
+from habitus.web.answers import ReviewOutcome
 from habitus.web.database import CameraRow, EventRow
 from habitus.web.store import write_audit
 
@@ -117,7 +118,7 @@ def review_all(console: "Console", ids: Sequence[str], verdict: str | None, acto
 
 def _silenced(
     console: "Console", fork_server: ForkServer, event_id: str, camera_id: str
-) -> list[EventSummary]:
+) -> list[SiteEvent]:
     """Return the recent alarms that would not be raised now that an event is normal."""
     with console.database.session() as session:
         camera, event = session.get_one(CameraRow, camera_id), session.get_one(EventRow, event_id)

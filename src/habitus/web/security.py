@@ -57,7 +57,8 @@ TOKEN_START = "habitus_"  # noqa: S105 - so that a token that was published is r
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 8, 1000
 FORM = "application/x-www-form-urlencoded"
 READING = frozenset(["GET", "HEAD", "OPTIONS"])
-UPLOADS = "/api/uploads"
+UPLOADS, RESTORE = "/api/uploads", "/api/restore"
+LARGE = frozenset((UPLOADS, RESTORE))
 """Where files are sent to, of any length."""
 # The time of a token's or a login's use is not written more often.
 SECONDS_BETWEEN_NOTES = 60.0
@@ -92,6 +93,11 @@ class Actor:
     """What pages of this browser send along with changes; empty with a token of the API."""
     user_id: int | None = None
     """None for the machine's owner and for tokens."""
+
+    @property
+    def person(self) -> str:
+        """Whom settings of one's own belong to."""
+        return self.name if self.user_id is None else str(self.user_id)
 
     def may(self, role: str) -> bool:
         """Return whether a role is among what the actor may do; for templates."""
@@ -248,7 +254,9 @@ async def _sent_csrf(request: Request) -> str:
         return ""
     sent: object = request.headers.get(CSRF_HEADER)
     is_form = request.headers.get("Content-Type", "").partition(";")[0] == FORM
-    if sent is None and is_form and request.scope["path"] != UPLOADS:  # where any length is let in
+    if (
+        sent is None and is_form and request.scope["path"] not in LARGE
+    ):  # where any length is let in
         sent = (await request.form()).get(CSRF_FIELD)
     return sent if isinstance(sent, str) else ""
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import habitus
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import sole_use
 from habitus.web.bulletin import Bulletin
 from habitus.web.database import Database, database_errors
 from habitus.web.migrations import upgrade
+from habitus.web.server_log import LOGGER, logged
 from habitus.web.server_settings import PORT, ServerSettings
 from habitus.web.vault import Vault
 
@@ -98,7 +100,13 @@ def serve(
     with ExitStack() as stack:
         # A database is migrated only by the console that will use it.
         stack.enter_context(_alone(settings.data))
+        restored = "" if settings.database else _restored(settings)
         console = _opened(settings)
+        stack.enter_context(logged(settings.data))
+        LOGGER.info("habitus %s starts", habitus.__version__)
+        stack.callback(LOGGER.info, "habitus ends")
+        if restored:
+            console.bulletin.post(restored)
         stack.enter_context(closing(console.database))
         listener = stack.enter_context(listening(settings))
         _check_password(console)
@@ -233,6 +241,14 @@ def _alone(data: Path) -> Iterator[None]:
             )
             stack.enter_context(sole_use(data / "lock", refusal))
         yield
+
+
+def _restored(settings: ServerSettings) -> str:
+    """Put a backup in place that was given on the page; return what a person should know of it."""
+    from habitus.web.backup import put_in_place
+
+    with _folder_errors(settings.data), database_errors():
+        return put_in_place(settings)
 
 
 def _opened(settings: ServerSettings) -> Console:

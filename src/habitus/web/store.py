@@ -4,7 +4,6 @@ Each function takes a session, and its caller commits: what others are notified 
 outbox in the same transaction as what it is about. Doing anything twice changes nothing.
 """
 
-import math
 import time
 from collections import Counter
 from datetime import datetime
@@ -14,9 +13,9 @@ from numpy.typing import NDArray
 from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
-from habitus.site.journal import JournalEntry
-from habitus.site.pipe_messages import CameraState, Connected, Judged, StateChanged
-from habitus.site.relearning import Failed, LearntModel, signature
+from habitus.site.journal import OF_EVENT, SiteEvent
+from habitus.site.pipe_messages import CameraState, JudgedDocument, PictureSize, StateChanged
+from habitus.site.relearning import LearningFailure, LearntModel, signature
 from habitus.web.database import (
     AuditEntry,
     CameraRow,
@@ -43,78 +42,52 @@ NOTIFIED_AFTER = 60.0
 """Seconds that a trouble lasts before anybody is notified."""
 SECONDS = 60
 """Seconds of a minute, each with a normality and a behaviour."""
+SAID = ("start", "alarm", "at_half", "unusual", "zone", "quiet", "details", *OF_EVENT)
+"""What a camera's process says of an event."""
 
 
-def ingest(session: Session, camera_id: str, entry: JournalEntry) -> bool:
-    """Write what an entry of a camera's journal says of an event; return whether that is news.
+def ingest(session: Session, camera_id: str, event: SiteEvent) -> bool:
+    """Write what a camera's journal says of an event; return whether that is news.
 
-    Entries come at the start, at the end, and once the clip is cut; in any repetition.
+    It is said at the start, at the end, and once the clip is cut; in any repetition.
     """
-    event = session.get(EventRow, entry.id)
-    if event is None:
-        if entry.kind == "clip" or session.get(CameraRow, camera_id) is None:
+    row = session.get(EventRow, event.id)
+    if row is None:
+        camera = session.get(CameraRow, camera_id)
+        if event.kind == "clip" or camera is None:
             return False  # of an event, or a camera, that was deleted meanwhile
-        event = _new_event(camera_id, entry)
-        if session.get_one(CameraRow, camera_id).kind == "recording":
-            event.offset = entry.event.get("start")
-        session.add(event)
+        row = EventRow(id=event.id, camera_id=camera_id, clip_bytes=0, note="")
+        _describe(row, event)
+        row.offset = row.details.get("start") if camera.kind == "recording" else None
+        session.add(row)
         changed = True
-    elif entry.kind == "clip":
-        changed = _add_clip(session, event, entry)
-    elif entry.kind == "started" and (event.end is not None or event.alarm or not entry.alarm):
+    elif event.kind == "started" and (row.end is not None or row.alarm or not event.alarm):
         return False
     else:
-        _describe(event, entry)
-        changed = session.is_modified(event)
-    if event.signature is None or entry.kind == "ended":
-        _sign(session, event)
+        if event.kind == "clip":
+            _add_clip(row, event)
+        else:
+            _describe(row, event)
+        changed = session.is_modified(row)
+    if row.signature is None or event.kind == "ended":
+        _sign(session, row)
     session.flush()
-    if event.alarm and entry.kind != "clip":
-        enqueue(session, "started", event)
-        if event.end is not None:
-            enqueue(session, "ended", event)
+    if row.alarm and event.kind != "clip":
+        enqueue(session, "started", row)
+        if row.end is not None:
+            enqueue(session, "ended", row)
     return changed
 
 
-def _new_event(camera_id: str, entry: JournalEntry) -> EventRow:
-    event = EventRow(id=entry.id, camera_id=camera_id, start=entry.start, clip_bytes=0, note="")
-    _describe(event, entry)
-    return event
-
-
-def _describe(event: EventRow, entry: JournalEntry) -> None:
-    """Set everything that an entry of an event's start or end says."""
-    values = entry.event
-    event.start, event.peak = entry.start, max(entry.start, entry.peak)
-    event.end = _end(entry)
-    event.alarm, event.at_half = entry.alarm, _at_half(entry)
-    event.normality, event.threshold = values["normality"], values["threshold"]
-    event.probability, event.rarity = values.get("probability"), values.get("rarity", "")
-    event.cue, event.explanation = values.get("cue", ""), values.get("explanation", "")
-    event.behaviour, event.details = values["behaviour"], values
-    event.unusual = unusualness(event.probability)
-    event.hour = datetime.fromtimestamp(event.start).hour
-    event.words = searched(event)
-    event.thumbnail = entry.files.get("thumbnail", event.thumbnail)
-    event.heat = entry.files.get("heat", event.heat)
-    event.n_bytes = entry.n_bytes + event.clip_bytes
-
-
-def unusualness(probability: float | None) -> int:
-    """Return how unusual something is that so many of normal seconds are as unusual as.
-
-    From 0 for what happens each minute to 100 for what happens once a year, by its logarithm.
-
-    >>> [unusualness(1 / seconds) for seconds in (60, 3600, 86_400, 30 * 86_400, 400 * 86_400)]
-    [0, 31, 55, 81, 100]
-    """
-    if not probability:
-        return 0 if probability is None else 100
-    return round(100 * min(1.0, max(0.0, math.log(1 / probability / MINUTE) / LOG_YEAR)))
-
-
-MINUTE = 60.0
-LOG_YEAR = math.log(365 * 86_400 / MINUTE)
+def _describe(row: EventRow, event: SiteEvent) -> None:
+    """Set everything that is said of an event at its start or end."""
+    for name in SAID:
+        setattr(row, name, getattr(event, name))
+    row.peak, row.end = max(event.start, event.peak), _end(event)
+    row.hour = datetime.fromtimestamp(row.start).hour
+    row.words = searched(row)
+    row.thumbnail, row.heat = event.thumbnail or row.thumbnail, event.heat or row.heat
+    row.n_bytes = event.n_bytes + row.clip_bytes
 
 
 def searched(event: EventRow) -> str:
@@ -122,9 +95,9 @@ def searched(event: EventRow) -> str:
     return f"{event.explanation} {event.note or ''}".strip().lower()
 
 
-def _end(entry: JournalEntry) -> float | None:
+def _end(event: SiteEvent) -> float | None:
     """Return when an event ended: never before its start, though the clock may be set back."""
-    return None if entry.end is None else max(entry.start, entry.end)
+    return None if event.end is None else max(event.start, event.end)
 
 
 def _sign(session: Session, event: EventRow) -> None:
@@ -134,20 +107,11 @@ def _sign(session: Session, event: EventRow) -> None:
         event.signature = signature(event.details, camera.width, camera.height)
 
 
-def _at_half(entry: JournalEntry) -> bool:
-    """Return whether half the budget would have made it an alarm too."""
-    if not (entry.alarm and entry.thresholds):
-        return False
-    return bool(entry.event["normality"] < entry.thresholds[0])
-
-
-def _add_clip(session: Session, event: EventRow, entry: JournalEntry) -> bool:
-    event.n_bytes += entry.n_bytes - event.clip_bytes
-    event.clip_bytes, event.clip = entry.n_bytes, entry.files.get("clip")
-    event.clip_start = entry.clip_start
-    if event.end is None:
-        event.end = _end(entry)
-    return session.is_modified(event)
+def _add_clip(row: EventRow, event: SiteEvent) -> None:
+    row.n_bytes += event.n_bytes - row.clip_bytes
+    row.clip_bytes, row.clip, row.clip_start = event.n_bytes, event.clip, event.clip_start
+    if row.end is None:
+        row.end = _end(event)
 
 
 def close_events(session: Session, camera_id: str) -> list[str]:
@@ -167,7 +131,7 @@ def close_events(session: Session, camera_id: str) -> list[str]:
     return [event.id for event in open_events]
 
 
-def set_size(session: Session, camera_id: str, size: Connected) -> bool:
+def set_size(session: Session, camera_id: str, size: PictureSize) -> bool:
     """Write the size of a camera's picture; return whether it is another one than before."""
     camera = session.get(CameraRow, camera_id)
     if camera is None or (camera.width, camera.height) == (size.width, size.height):
@@ -270,6 +234,7 @@ def begin_learning(session: Session, camera_id: str, occasion: str, now: float) 
         n_documents=0,
         summary="",
         notes=[],
+        names={},
     )
     session.add(learning)
     session.flush()
@@ -277,23 +242,40 @@ def begin_learning(session: Session, camera_id: str, occasion: str, now: float) 
 
 
 def end_learning(
-    session: Session, number: int, result: LearntModel | Failed, now: float
+    session: Session, number: int, result: LearntModel | LearningFailure, now: float
 ) -> LearningRow | None:
     """Write what became of a learning, and return it; the camera has a new model from now on."""
     learning = session.get(LearningRow, number)
     if learning is None:  # of a camera that was removed
         return None
     learning.ended = max(now, learning.started)
-    if isinstance(result, Failed):
+    if isinstance(result, LearningFailure):
         learning.summary = result.reason
         return learning
     learning.model, learning.n_documents = result.model, result.n_documents
     learning.summary, learning.notes = result.summary, list(result.notes)
     learning.since, learning.until = result.since, result.until
+    learning.names = dict(result.names)
     camera = session.get(CameraRow, learning.camera_id)
     if camera is not None:
         camera.model = result.model
     return learning
+
+
+def latest_learning(session: Session, camera: CameraRow) -> LearningRow | None:
+    """Return how the model of a camera was learnt, if it has one."""
+    return session.scalars(
+        select(LearningRow)
+        .where(LearningRow.camera_id == camera.id, LearningRow.model == camera.model)
+        .order_by(LearningRow.id.desc())
+        .limit(1)
+    ).first()
+
+
+def behaviour_names(session: Session, camera: CameraRow) -> dict[int, str]:
+    """Return what people call the behaviours of a camera's model, by number from 1."""
+    learning = latest_learning(session, camera)
+    return {int(number): name for number, name in learning.names.items()} if learning else {}
 
 
 def forget_interrupted(session: Session) -> None:
@@ -322,7 +304,7 @@ class PackedMinute:
             self.normality[:] = np.frombuffer(packed, "<f4", SECONDS)
             self.behaviour[:] = np.frombuffer(packed, np.uint8, SECONDS, offset=4 * SECONDS)
 
-    def put(self, second: int, judged: Judged) -> None:
+    def put(self, second: int, judged: JudgedDocument) -> None:
         """Take a document; of several in one second, the least usual counts."""
         self.n_documents += 1
         self.n_judged += judged.normality is not None
@@ -358,7 +340,7 @@ class MinuteBuffer:
     Examples
     --------
     >>> buffer = MinuteBuffer()
-    >>> buffer.add("north", Judged(120.0, -3.5, -9.0, 2, (), 100.0))
+    >>> buffer.add("north", JudgedDocument(120.0, -3.5, -9.0, 2, (), 100.0))
     >>> len(buffer)
     1
     """
@@ -366,7 +348,7 @@ class MinuteBuffer:
     def __init__(self) -> None:
         self._gathered: dict[tuple[str, int], PackedMinute] = {}
 
-    def add(self, camera_id: str, judged: Judged) -> None:
+    def add(self, camera_id: str, judged: JudgedDocument) -> None:
         """Take one document of a camera."""
         minute, second = divmod(int(judged.time), SECONDS)
         self._gathered.setdefault((camera_id, minute), PackedMinute()).put(second, judged)

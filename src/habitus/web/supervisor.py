@@ -26,24 +26,25 @@ from sqlalchemy.orm import Session
 from habitus.backlog import growing_wait
 from habitus.errors import FileError, HabitusError
 from habitus.jobs.fork_server import ForkServer
-from habitus.site.journal import JournalEntry, filed_entries
+from habitus.site.journal import SiteEvent, filed_events
 from habitus.site.pipe_messages import (
+    Adjust,
+    CameraPicture,
     CameraState,
-    Connected,
-    Filed,
     FootageExtent,
     GoOn,
-    Judged,
+    JudgedDocument,
     ModelWanted,
+    NewEntry,
+    PictureSize,
     Remark,
     Report,
-    Seen,
-    SetBudget,
     StateChanged,
     Stop,
     UseModel,
 )
-from habitus.site.process import PRELOAD, CameraJob, CameraKind, CameraProcess, Polygons
+from habitus.site.process import PRELOAD, CameraJob, CameraKind, CameraProcess
+from habitus.site.zones import Zone, ignored
 from habitus.web import reviews, store
 from habitus.web.answers import LearningProgress
 from habitus.web.database import CameraRow, first_line
@@ -88,15 +89,17 @@ T = TypeVar("T")
 class LatestReports(NamedTuple):
     """What a camera reported last."""
 
-    seen: Seen | None
-    judged: Judged | None
-    recent: list[Judged]
+    seen: CameraPicture | None
+    judged: JudgedDocument | None
+    recent: list[JudgedDocument]
     """Documents of the last minutes, the oldest first."""
     kept: FootageExtent | None
     pid: int | None
     """Process id, while its process runs."""
     restarts: int
     """Number of times that its process was started again after it died."""
+    names: dict[int, str]
+    """What people call its behaviours."""
 
 
 class _NormalEvents(NamedTuple):
@@ -130,8 +133,8 @@ class _WatchedCamera:
         self.journal_seen = 0.0
         self.orphaned = True
         """Whether a process before this one may have left events open."""
-        self.seen: Seen | None = None
-        self.recent: deque[Judged] = deque(maxlen=REMEMBERED)
+        self.seen: CameraPicture | None = None
+        self.recent: deque[JudgedDocument] = deque(maxlen=REMEMBERED)
         self.kept: FootageExtent | None = None
         self.waits = False
         """Whether it is a recording that goes on only with a model."""
@@ -144,7 +147,11 @@ class _WatchedCamera:
 
 def _fixed(job: CameraJob) -> tuple[object, ...]:
     """Return what cannot be changed while a process runs."""
-    return job.folder, job.address, job.kind, job.mask, job.region, job.options
+    return job.folder, job.address, job.kind, ignored(job.zones), job.options
+
+
+def _alerts(job: CameraJob) -> Adjust:
+    return Adjust(job.alerts_per_day, job.zones, job.behaviour_names)
 
 
 class Supervisor:
@@ -165,7 +172,7 @@ class Supervisor:
         self._removed: set[str] = set()
         """Cameras whose folders are to be deleted, once nothing works there any more."""
         self._accepted: dict[str, _NormalEvents] = {}
-        self._reports: list[tuple[str, StateChanged | Connected]] = []
+        self._reports: list[tuple[str, StateChanged | PictureSize]] = []
         """What is not written yet, in order."""
         self._minutes = store.MinuteBuffer()
         self._minutes_written = 0.0
@@ -220,12 +227,15 @@ class Supervisor:
         with self._lock:
             watched = self._watched.get(camera_id)
             if watched is None:
-                return LatestReports(None, None, [], None, None, 0)
+                return LatestReports(None, None, [], None, None, 0, {})
             recent = list(watched.recent)
             process = watched.process
         pid = process.child.pid if process is not None else None
         judged = recent[-1] if recent else None
-        return LatestReports(watched.seen, judged, recent, watched.kept, pid, watched.restarts)
+        names = dict(watched.job.behaviour_names)
+        return LatestReports(
+            watched.seen, judged, recent, watched.kept, pid, watched.restarts, names
+        )
 
     def _wake(self) -> None:
         with contextlib.suppress(OSError):
@@ -277,8 +287,9 @@ class Supervisor:
             with self._lock:
                 self._removed -= found.keys()
             self._read_accepted(session, found)
+            names = {key: store.behaviour_names(session, row) for key, row in found.items()}
             jobs = {
-                camera.id: self._job(camera, self._accepted[camera.id].events)
+                camera.id: self._job(camera, self._accepted[camera.id].events, names[camera.id])
                 for camera in found.values()
             }
         for camera_id, job in jobs.items():
@@ -306,7 +317,9 @@ class Supervisor:
                 known = _NormalEvents(state, tuple(events))
             self._accepted[camera_id] = known
 
-    def _job(self, camera: CameraRow, accepted: tuple[dict[str, Any], ...]) -> CameraJob | None:
+    def _job(
+        self, camera: CameraRow, accepted: tuple[dict[str, Any], ...], names: dict[int, str]
+    ) -> CameraJob | None:
         try:
             sealed = self.console.vault.open(camera.secret_address)
         except FileError as error:
@@ -319,11 +332,11 @@ class Supervisor:
             address=self.console.settings.located(sealed),
             kind=cast(CameraKind, camera.kind),
             alerts_per_day=camera.alerts_per_day,
-            mask=_polygons(camera.mask),
-            region=_polygons(camera.region),
+            zones=tuple(map(Zone.of, camera.zones)),
             options={**camera.options, "learn_days": camera.learn_days},
             model=camera.model,
             accepted=accepted,
+            behaviour_names=tuple(names.items()),
         )
 
     def _want(self, job: CameraJob, *, wanted: bool, ended: bool) -> None:
@@ -341,8 +354,8 @@ class Supervisor:
             return
         if (before.model, before.accepted) != (job.model, job.accepted) and job.model:
             process.order(UseModel(str(job.folder / job.model), job.accepted))
-        if before.alerts_per_day != job.alerts_per_day:
-            process.order(SetBudget(job.alerts_per_day))
+        if _alerts(before) != _alerts(job):
+            process.order(_alerts(job))
         watched.running = job
 
     # Processes.
@@ -366,20 +379,21 @@ class Supervisor:
 
     def _take(self, camera_id: str, watched: _WatchedCamera, report: Report) -> None:
         publish = partial(self.console.bulletin.publish, camera=camera_id)
-        if isinstance(report, Seen):
+        if isinstance(report, CameraPicture):
             watched.seen = report
             publish("picture", time=report.time)
-        elif isinstance(report, Judged):
+        elif isinstance(report, JudgedDocument):
             with self._lock:
                 watched.recent.append(report)
             self._minutes.add(camera_id, report)
-            publish("judged", **{name: getattr(report, name) for name in JUDGED})
-        elif isinstance(report, StateChanged | Connected):
-            if watched.wanted or isinstance(report, Connected):  # not of one that is switched off
+            news = {name: getattr(report, name) for name in JUDGED}
+            publish("judged", **news, names=dict(watched.job.behaviour_names))
+        elif isinstance(report, StateChanged | PictureSize):
+            if watched.wanted or isinstance(report, PictureSize):  # not of one that is switched off
                 self._reports.append((camera_id, report))
             if isinstance(report, StateChanged) and report.state is CameraState.ENDED:
                 watched.ended = True
-        elif isinstance(report, Filed):
+        elif isinstance(report, NewEntry):
             watched.has_entries = True
         elif isinstance(report, FootageExtent):
             watched.kept = report
@@ -488,7 +502,7 @@ class Supervisor:
     def _write_reports(self) -> None:
         reports = list(self._reports)
 
-        def refuse(report: tuple[str, StateChanged | Connected], reason: str) -> None:
+        def refuse(report: tuple[str, StateChanged | PictureSize], reason: str) -> None:
             self._post(f"its state cannot be written: {reason}", report[0])
 
         self._write_each(reports, self._write_together, refuse)
@@ -509,7 +523,7 @@ class Supervisor:
                 for item in items:
                     self._write_each([item], write, refuse)
 
-    def _write_together(self, reports: list[tuple[str, StateChanged | Connected]]) -> None:
+    def _write_together(self, reports: list[tuple[str, StateChanged | PictureSize]]) -> None:
         with self.console.database.transaction() as session:
             changed = [
                 (camera_id, report)
@@ -534,16 +548,16 @@ class Supervisor:
     def _take_journal(self, camera_id: str, watched: _WatchedCamera) -> None:
         """Write the entries of a camera's journal, and delete them once they are committed."""
         watched.has_entries, watched.journal_seen = False, time.monotonic()
-        filed = filed_entries(watched.job.folder / "journal")
+        filed = filed_events(watched.job.folder / "journal")
         while batch := list(islice(filed, TOGETHER)):
-            entries: list[tuple[Path, JournalEntry]] = []
+            entries: list[tuple[Path, SiteEvent]] = []
             for path, entry in batch:
                 if isinstance(entry, FileError):
                     self._put_aside(path, str(entry), camera_id)
                 else:
                     entries.append((path, entry))
 
-            def refuse(item: tuple[Path, JournalEntry], reason: str) -> None:
+            def refuse(item: tuple[Path, SiteEvent], reason: str) -> None:
                 self._put_aside(item[0], f"{item[0].name}: {reason}", camera_id)
 
             try:
@@ -558,17 +572,13 @@ class Supervisor:
                 self._publish_event(camera_id, event_id, "ended")
             watched.orphaned = False
 
-    def _ingest(self, camera_id: str, entries: list[tuple[Path, JournalEntry]]) -> None:
+    def _ingest(self, camera_id: str, entries: list[tuple[Path, SiteEvent]]) -> None:
         with self.console.database.transaction() as session:
-            changed = [
-                (entry.id, entry.kind, entry.alarm)
-                for _, entry in entries
-                if store.ingest(session, camera_id, entry)
-            ]
+            changed = [event for _, event in entries if store.ingest(session, camera_id, event)]
         for path, _ in entries:
             path.unlink(missing_ok=True)
-        for event_id, kind, alarm in changed:
-            self._publish_event(camera_id, event_id, kind, alarm)
+        for event in changed:
+            self._publish_event(camera_id, event.id, event.kind, event.alarm)
 
     def _publish_event(self, camera_id: str, event_id: str, kind: str, alarm: bool = True) -> None:
         self.console.bulletin.publish(
@@ -628,11 +638,7 @@ def _end_in_words(code: int | None) -> str:
     return f"ended by signal {-code}" if code < 0 else f"ended with code {code}"
 
 
-def _write_report(session: Session, camera_id: str, report: StateChanged | Connected) -> bool:
-    if isinstance(report, Connected):
+def _write_report(session: Session, camera_id: str, report: StateChanged | PictureSize) -> bool:
+    if isinstance(report, PictureSize):
         return store.set_size(session, camera_id, report)
     return store.set_state(session, camera_id, report)
-
-
-def _polygons(drawn: list[Any]) -> Polygons:
-    return tuple(tuple((float(x), float(y)) for x, y in polygon) for polygon in drawn)

@@ -39,14 +39,14 @@ async def receive(
     console: Console, chunks: AsyncIterator[bytes], length: int | None
 ) -> UploadedFile:
     """Keep a video that comes in pieces, of a length in all, if its sender says so."""
-    most = await run_in_threadpool(_room, console)
+    most = await run_in_threadpool(room, console)
     if length is not None and length > most:
         raise _too_large(length, most)
     upload = secrets.token_hex(16)
     path = console.settings.uploads / upload
     part = path.with_suffix(".part")
     try:
-        n_bytes = await _write(part, chunks, most)
+        n_bytes = await write(part, chunks, most)
         async with _looking:
             video = await run_in_threadpool(probe, part)
         part.rename(path)
@@ -57,10 +57,11 @@ async def receive(
     return UploadedFile(id=upload, **video._asdict(), n_bytes=n_bytes)
 
 
-async def _write(path: Path, chunks: AsyncIterator[bytes], most: int) -> int:
+async def write(path: Path, chunks: AsyncIterator[bytes], most: int) -> int:
+    """Write a file that comes in pieces; return its bytes, and raise where they are too many."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
     n_bytes, waiting = 0, bytearray()
-    with path.open("xb") as file:
+    with path.open("wb") as file:
         async for chunk in chunks:
             waiting += chunk
             n_bytes += len(chunk)
@@ -82,7 +83,7 @@ def _append(file: BinaryIO, data: bytes) -> None:
     file.write(data)
 
 
-def _room(console: Console) -> int:
+def room(console: Console) -> int:
     """Return how many bytes an upload may have now."""
     with console.database.session() as session:
         wanted = read_preferences(session)

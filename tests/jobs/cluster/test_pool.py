@@ -16,9 +16,8 @@ import pytest
 import habitus
 from habitus.errors import InvalidInputError, MissingPackageError, TaskError, WorkerError
 from habitus.jobs.cluster import open_workers
-from habitus.jobs.cluster.connection import Connection, check_workers
+from habitus.jobs.cluster.connection import Connection, SharedValue, check_workers
 from habitus.jobs.cluster.pool import FETCH, ClusterWorkers
-from habitus.jobs.cluster.tasks import SharedValue
 from habitus.jobs.workers import ATTEMPTS, Task
 from habitus.site.places import look_at
 from reference.clusters import as_environment, cluster, encryption, kill

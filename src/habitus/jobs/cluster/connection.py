@@ -1,11 +1,13 @@
-"""The connection to a Dask scheduler whose workers can do the work of this very habitus."""
+"""The connection to a Dask scheduler, and what its workers are sent: they run this very habitus."""
 
 import logging
+import pickle
 import re
 import socket
 import time
+import uuid
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any, Self
@@ -13,7 +15,7 @@ from typing import Any, Self
 import dask
 from distributed import Client, LocalCluster, Security, get_worker
 
-from habitus.errors import InvalidInputError, WorkerError
+from habitus.errors import FileError, InvalidInputError, VideoError, WorkerError
 from habitus.files import work_folder
 from habitus.jobs.cluster.node import LOOPBACK, Node
 from habitus.jobs.workers import number_of_workers
@@ -269,6 +271,54 @@ def _another_version(worker: str, version: str, wanted: str) -> str:
 def worker_name() -> str:
     """Return the address of the worker that this is."""
     return str(get_worker().address)
+
+
+class SharedValue:
+    """Something that tasks need beside their items, sent to workers once.
+
+    It is the result of a task of its own, which workers give each other, and which Dask makes again
+    where the workers that had it are gone.
+    """
+
+    def __init__(self, connection: Connection, value: Any) -> None:
+        self._connection, self._payload = connection, pickle.dumps(value)
+        self._future: Any = None
+
+    def future(self) -> Any:
+        """Return it as an argument of tasks."""
+        if self._future is None or self._future.status in ("cancelled", "lost"):
+            self._future = self._connection.client.submit(
+                received, self._payload, key=f"habitus-sent-{uuid.uuid4().hex}"
+            )
+        return self._future
+
+
+def received(payload: bytes) -> Any:
+    """Return what was sent; run by a worker.
+
+    A function of this room: a worker imports the room before it carries out the first task, and not
+    in one thread while a task in another imports the same modules, which Python does not survive.
+    """
+    return pickle.loads(payload)  # noqa: S301 - from the client
+
+
+def carry_out(wanted: str, function: Callable[[Any], Any], item: bytes) -> Any:
+    """Call a function with an item; run by a worker."""
+    check_own_version(wanted)
+    with naming_worker():
+        return function(pickle.loads(item))  # noqa: S301 - from the client that sent the function
+
+
+@contextmanager
+def naming_worker() -> Iterator[None]:
+    """Say in errors about files, and in those of the machine, on which worker they came up."""
+    try:
+        yield
+    except (FileError, VideoError) as error:
+        named = type(error)(f"{error} (on worker {worker_name()})", parameter=error.parameter)
+        raise named from None
+    except (OSError, MemoryError) as error:
+        raise WorkerError(f"worker {worker_name()}: {str(error) or 'out of memory'}") from error
 
 
 def _closed(closable: Any) -> None:

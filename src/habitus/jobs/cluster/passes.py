@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.corpus.shards import ShardPasses, ThreadPasses, go_on
 from habitus.corpus.tree_sum import Summable, TreeSum, aligned_blocks, tree_sum
-from habitus.jobs.cluster.connection import check_own_version
-from habitus.jobs.cluster.tasks import SharedValue, naming_worker
+from habitus.jobs.cluster.connection import SharedValue, check_own_version, naming_worker
 from habitus.jobs.workers import Task
 from habitus.version import __version__
 

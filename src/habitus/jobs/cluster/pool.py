@@ -16,9 +16,14 @@ from distributed.client import ClosedClientError
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.corpus.shards import go_on
 from habitus.errors import HabitusError, TaskError, WorkerError
-from habitus.jobs.cluster.connection import LOCAL, RETURN, Connection
+from habitus.jobs.cluster.connection import (
+    LOCAL,
+    RETURN,
+    Connection,
+    SharedValue,
+    carry_out,
+)
 from habitus.jobs.cluster.passes import ClusterPasses
-from habitus.jobs.cluster.tasks import SharedValue, carry_out
 from habitus.jobs.workers import Task
 from habitus.version import __version__
 

@@ -307,14 +307,7 @@ def _light_up(luma: Image, light: NDArray[np.floating]) -> None:
 class Night:
     """A dark scene with street lamps, the beams of vehicles, and their lamps, which dazzle.
 
-    Parameters
-    ----------
-    camera
-        The camera.
-    found
-        What stands beside the road, street lamps among it.
-    infrared
-        Whether an infrared lamp at the camera lights the scene: its picture has no colours.
+    Where an infrared lamp at the camera lights it, its picture has no colours.
     """
 
     BEAMS = ((20.0, 3.4, 45), (13.0, 2.4, 95), (7.0, 1.5, 170))

@@ -18,6 +18,7 @@ from habitus.arrays import Array
 from habitus.files import written_whole
 from habitus.habits import HOUR_STATISTICS, STATISTICS
 from habitus.model import TopicModel
+from habitus.rarity import duration_in_words, unusualness
 from habitus.reporting.figures.cycle import cycle_svg
 from habitus.reporting.figures.drawing import COLOURS, HOTTEST, behaviour_colour, ink_on
 from habitus.reporting.figures.moments import EventPictures, event_pictures, jpeg
@@ -28,7 +29,6 @@ from habitus.reporting.page.chart import HEIGHT, WIDTH, Quantiles, Truth, chart_
 from habitus.scene.detection import Detection
 from habitus.scene.events import Event, clock, judge_moment
 from habitus.scene.habit_model import HabitJudgement, HabitModel
-from habitus.scene.rarity import duration_in_words
 from habitus.version import __version__
 from habitus.video import Source
 
@@ -184,10 +184,7 @@ def _false_alarms(detection: Detection) -> str:
     expected = detection.expected_false_alarms
     if expected is None:
         return "The expected number of false alarms is not known: the model is not calibrated."
-    return (
-        f"Expected false alarms in normal footage of this duration: {expected.low:.0f} to "
-        f"{expected.high:.0f} (90 % interval)."
-    )
+    return f"Normal footage of this length raises {expected.in_words()} false alarms (90 %)."
 
 
 def _behaviours(model: TopicModel) -> list[dict[str, Any]]:
@@ -229,6 +226,8 @@ class EventCard(NamedTuple):
     """As a sentence."""
     rarity: str
     """As a sentence; empty where it is not known."""
+    unusual: int
+    """From 0 to 100."""
     pictures: dict[str, str]
     """Addresses of the pictures by the names of EventPictures; empty without pictures."""
     bars: list[SurpriseBar]
@@ -250,6 +249,7 @@ def event_cards(detection: Detection, source: Source | None, video: str | None) 
             event=event,
             explanation=_sentence(event.explanation),
             rarity=_sentence(event.rarity),
+            unusual=unusualness(event.probability),
             pictures=_addresses(pictures.get(k)),
             bars=bars[k],
             expected=_expected_behaviours(event),

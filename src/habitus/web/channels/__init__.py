@@ -2,10 +2,13 @@
 
 A kind has settings, a plain dictionary that is encrypted at rest, and a sender:
 
-- `webhook`: a POST of JSON. Settings: url, and optionally secret.
+- `webhook`: a POST of JSON. Settings: url, and optionally secret and picture.
 - `mqtt`: a broker, with Home Assistant discovery. Settings: host, and optionally port, username,
   password, tls, ca, topic, discovery.
-- `services`: e-mail and whatever else Apprise knows; its kind is "apprise". Settings: url.
+- `mail`: a mail server. Settings: host, from, to, and optionally port, security, username,
+  password.
+- `push`: a browser. Settings: endpoint, p256dh, auth, as it gives them.
+- `services`: whatever Apprise knows; its kind is "apprise". Settings: url.
 """
 
 import asyncio
@@ -15,7 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from habitus.errors import InvalidInputError
-from habitus.web.channels import mqtt, services, webhook
+from habitus.web.channels import mail, mqtt, push, services, webhook
 from habitus.web.channels.notification import DeliveryError, Notification, Sender
 from habitus.web.database import Channel
 
@@ -24,10 +27,18 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "DeliveryError", "Notification", "Sender", "check", "open_sender", "send_test"]
 
-_SHOWN = {"webhook": webhook.shown, "mqtt": mqtt.shown, "apprise": services.shown}
+_SHOWN = {
+    "webhook": webhook.shown,
+    "mqtt": mqtt.shown,
+    "mail": mail.shown,
+    "push": push.shown,
+    "apprise": services.shown,
+}
 _SENDERS: dict[str, "Callable[[Console, Channel], Sender]"] = {
     "webhook": webhook.WebhookSender,
     "mqtt": mqtt.MqttSender,
+    "mail": mail.MailSender,
+    "push": push.PushSender,
     "apprise": services.ServiceSender,
 }
 KINDS = tuple(_SHOWN)

@@ -35,6 +35,26 @@ def check_destination(host: str, parameter: str, *, look_up: bool = False) -> No
             )
 
 
+def checked_host(host: object, of: str) -> str:
+    """Return the name or the address of a server; raise unless it is one to send to."""
+    if not isinstance(host, str) or not host or any(letter in host for letter in " /@"):
+        raise InvalidInputError(
+            f"host of a {of} must be a name or an address, such as {of.split()[0]}.example.org",
+            parameter="host",
+        )
+    check_destination(host, "host")
+    return host
+
+
+def checked_port(port: object, of: str) -> int:
+    """Return a port; raise if there is none of that number."""
+    if not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 65536:
+        raise InvalidInputError(
+            f"port of a {of} must be from 1 to 65535, found {port!r}", parameter="port"
+        )
+    return port
+
+
 def _is_link_local(address: str) -> bool:
     found = ipaddress.ip_address(address.partition("%")[0])
     mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None

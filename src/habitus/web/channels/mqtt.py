@@ -6,6 +6,9 @@ All topics are below one, "habitus" by default:
 - `habitus/CAMERA/state`: ON while something unusual goes on, else OFF; retained, as the rest;
 - `habitus/CAMERA/condition`: watching, learning, lost and so on;
 - `habitus/CAMERA/last`: the last event as JSON; `habitus/CAMERA/picture`: its thumbnail;
+- `habitus/CAMERA/live`: the camera's picture every ten seconds, not retained;
+- `habitus/CAMERA/review`: taken, not sent: normal or unusual, of the camera's last event;
+- `habitus/reviews`: events as those of Frigate, whose blueprints read them; not retained;
 - `habitus/digest`: what was held back by quiet hours or the limit; `habitus/test`;
 - `habitus/status`: online, or offline once the console is gone.
 
@@ -24,11 +27,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aiomqtt import Client, MqttError, Will
-from sqlalchemy import select
+from sqlalchemy import Select, select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, defer
 
-from habitus.errors import InvalidInputError
-from habitus.web.channels.destinations import check_destination
+from habitus.errors import HabitusError, InvalidInputError
+from habitus.web.channels.destinations import check_destination, checked_host, checked_port
 from habitus.web.channels.notification import (
     DeliveryError,
     Notification,
@@ -36,8 +40,9 @@ from habitus.web.channels.notification import (
     address_of,
     event_links,
 )
-from habitus.web.database import CameraRow, Channel, EventRow, Setting
+from habitus.web.database import CameraRow, Channel, EventRow, Setting, first_line
 from habitus.web.outbox import described
+from habitus.web.server_settings import ServerSettings
 
 if TYPE_CHECKING:
     from habitus.web.server import Console
@@ -46,6 +51,10 @@ TIMEOUT = 10.0
 """Seconds that a broker has for an answer."""
 REFRESH = 1.0
 """Seconds between two looks at the cameras' states."""
+LIVE = 10.0
+"""Seconds between two pictures of a camera."""
+ACTOR = "MQTT"
+"""Who reviews by a message of the broker."""
 TOPIC = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 
 Retained = dict[str, str | Path]
@@ -72,16 +81,8 @@ def _whole(settings: dict[str, Any]) -> dict[str, Any]:
         "port": settings.get("port") or (8883 if tls else 1883),
         "tls": tls,
     }
-    if not whole["host"] or any(letter in whole["host"] for letter in " /@"):
-        raise InvalidInputError(
-            "host of a broker must be a name or an address, such as mqtt.example.org",
-            parameter="host",
-        )
-    check_destination(whole["host"], "host")
-    if not isinstance(whole["port"], int) or not 0 < whole["port"] < 65536:
-        raise InvalidInputError(
-            f"port of a broker must be from 1 to 65535, found {whole['port']!r}", parameter="port"
-        )
+    checked_host(whole["host"], "broker")
+    checked_port(whole["port"], "broker")
     for name in ("topic", "discovery"):
         if whole[name] and not TOPIC.fullmatch(whole[name]):
             raise InvalidInputError(
@@ -121,7 +122,7 @@ class MqttSender(Sender):
         """What the broker has by now."""
         self._is_known = False
         """Whether it has nothing else, from before."""
-        self._looked = -REFRESH
+        self._looked, self._pictured = -REFRESH, -LIVE
         self._stands = False
 
     async def refresh(self) -> None:
@@ -132,7 +133,11 @@ class MqttSender(Sender):
             return
         wanted = await asyncio.to_thread(self._wanted)
         await self._retain(client, wanted)
-        self._looked = time.monotonic()
+        self._looked = now = time.monotonic()
+        if now - self._pictured >= LIVE:
+            self._pictured = now
+            for topic, picture in self._live(wanted).items():
+                await self._publish(client, topic, picture, retain=False)
 
     async def send(self, notification: Notification) -> None:
         """Return once the broker has it."""
@@ -141,6 +146,9 @@ class MqttSender(Sender):
         topic = f"{camera['id']}/event" if camera else notification.kind
         payload = json.dumps(notification.to_json(self._console.settings), allow_nan=False)
         await self._publish(client, f"{self._base}/{topic}", payload, retain=False)
+        if review := frigate_review(notification, self._console.settings):
+            told = json.dumps(review, allow_nan=False)
+            await self._publish(client, f"{self._base}/reviews", told, retain=False)
 
     async def close(self, *, removed: bool = False) -> None:
         """Say that nobody is here; clear everything retained if the channel is no more."""
@@ -175,10 +183,12 @@ class MqttSender(Sender):
             await client.__aenter__()
         except (MqttError, OSError, UnicodeError) as error:
             raise DeliveryError(f"the broker is away: {error}") from error
-        self._client, self._listener = client, asyncio.create_task(_listen(client))
+        self._client, self._listener = client, asyncio.create_task(self._listen(client))
         self._retained, self._is_known, self._looked = {}, False, -REFRESH
         if self._stands:
             await self._publish(client, status, "online", retain=True)
+            with suppress(MqttError):  # the next message finds out that it is away
+                await client.subscribe(f"{self._base}/+/review", qos=1)
         return client
 
     async def _disconnect(self) -> None:
@@ -233,6 +243,38 @@ class MqttSender(Sender):
                 setting.value = {"topics": sorted(after)}
         return after
 
+    async def _listen(self, client: Client) -> None:
+        """Take reviews; return once the broker is away."""
+        with suppress(MqttError):
+            async for message in client.messages:
+                camera = str(message.topic).removeprefix(f"{self._base}/").removesuffix("/review")
+                verdict = message.payload
+                if isinstance(verdict, bytes) and not message.retain:  # of now, not of before
+                    await asyncio.to_thread(self._review, camera, verdict.decode(errors="replace"))
+
+    def _review(self, camera: str, verdict: str) -> None:
+        """Write what somebody says of a camera's last event."""
+        from habitus.web.reviews import review
+
+        if self._channel.cameras and camera not in self._channel.cameras:
+            return
+        try:
+            with self._console.database.session() as session:
+                last = session.scalar(_last_event(camera))
+            if last is not None:
+                review(self._console, last.id, verdict, ACTOR)
+        except (HabitusError, SQLAlchemyError) as error:
+            self._console.bulletin.post(f"{self._channel.name}: no review: {first_line(error)}")
+
+    def _live(self, wanted: Retained) -> dict[str, bytes]:
+        """Return the latest picture of each camera that is shown, by its topic."""
+        supervisor = self._console.supervisor
+        if supervisor is None:
+            return {}
+        tops = [topic.removesuffix("/state") for topic in wanted if topic.endswith("/state")]
+        seen = {top: supervisor.latest(top.rpartition("/")[2]).seen for top in tops}
+        return {f"{top}/live": picture.jpeg for top, picture in seen.items() if picture}
+
     def _wanted(self) -> Retained:
         """Return all retained topics, as the database knows them now."""
         wanted: Retained = {}
@@ -244,13 +286,7 @@ class MqttSender(Sender):
         return wanted
 
     def _states(self, session: Session, camera: CameraRow) -> Retained:
-        last = session.scalar(
-            select(EventRow)
-            .where(EventRow.camera_id == camera.id, EventRow.alarm)
-            .order_by(EventRow.start.desc())
-            .limit(1)
-            .options(defer(EventRow.details), defer(EventRow.signature))
-        )
+        last = session.scalar(_last_event(camera.id))
         going_on = last is not None and last.end is None
         top = f"{self._base}/{camera.id}"
         states: Retained = {
@@ -309,6 +345,22 @@ _ENTITIES: dict[str, dict[str, str]] = {
         "value_template": "{{{{ value_json.explanation[:250] }}}}",
         "json_attributes_topic": "{top}/last",
     },
+    "camera/live": {
+        "name": "Live",
+        "topic": "{top}/live",
+    },
+    "button/call_normal": {
+        "name": "Last event was normal",
+        "icon": "mdi:check",
+        "command_topic": "{top}/review",
+        "payload_press": "normal",
+    },
+    "button/call_unusual": {
+        "name": "Last event was unusual",
+        "icon": "mdi:alert",
+        "command_topic": "{top}/review",
+        "payload_press": "unusual",
+    },
     "image/picture": {
         "name": "Last event",
         "content_type": "image/jpeg",
@@ -318,11 +370,40 @@ _ENTITIES: dict[str, dict[str, str]] = {
 """By the component of Home Assistant and the last part of the topic, what is an entity's own."""
 
 
-async def _listen(client: Client) -> None:
-    """Return once the broker is away; it says nothing that is of use."""
-    with suppress(MqttError):
-        async for _ in client.messages:
-            pass
+def _last_event(camera: str) -> Select[EventRow]:
+    return (
+        select(EventRow)
+        .where(EventRow.camera_id == camera, EventRow.alarm)
+        .order_by(EventRow.start.desc())
+        .limit(1)
+        .options(defer(EventRow.details), defer(EventRow.signature))
+    )
+
+
+def frigate_review(notification: Notification, settings: ServerSettings) -> dict[str, Any] | None:
+    """Return an event as Frigate sends its reviews, for automations that read those."""
+    event = notification.body.get("event")
+    if event is None:
+        return None
+    item = {
+        "id": event["id"],
+        "camera": notification.body["camera"]["id"],
+        "start_time": event["start"],
+        "end_time": event["end"],
+        "severity": "alert",
+        "thumb_path": notification.links(settings)["thumbnail"],
+        "data": {
+            "detections": [event["id"]],
+            "objects": ["unusual"],
+            "sub_labels": [],
+            "zones": [event["zone"]] if event.get("zone") else [],
+            "audio": [],
+            "metadata": {"scene": event["explanation"]},
+        },
+    }
+    kind = "end" if notification.kind == "ended" else "new"
+    before = item if kind == "new" else {**item, "end_time": None}
+    return {"type": kind, "before": before, "after": item}
 
 
 def _content(payload: str | Path) -> str | bytes:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from habitus.errors import HabitusError
+from habitus.rarity import how_often
 from habitus.web.server_settings import ServerSettings
 
 SCHEMA = 1
@@ -14,6 +15,11 @@ SCHEMA = 1
 
 class DeliveryError(HabitusError, RuntimeError):
     """Something that could not be sent now; it will be tried again."""
+
+    def __init__(self, reason: str, status: int | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+        """Of the answer, if there was one of HTTP."""
 
 
 class Notification(NamedTuple):
@@ -53,9 +59,9 @@ class Notification(NamedTuple):
         return {"page": f"{base}/events"}
 
     def picture(self, settings: ServerSettings) -> Path | None:
-        """Return the file of the event's thumbnail, if there is one."""
+        """Return the file of the event's thumbnail, if there is one and it starts."""
         name = self.body.get("event", {}).get("thumbnail")
-        if not name:
+        if not name or self.kind != "started":
             return None
         path = settings.camera_folder(self.body["camera"]["id"]) / "events" / Path(name).name
         return path if path.is_file() else None
@@ -67,6 +73,8 @@ class Notification(NamedTuple):
         if self.kind == "digest":
             return f"habitus: {_counted(self.body['digest'])}"
         name = self.body["camera"]["name"]
+        if zone := self.body.get("event", {}).get("zone"):
+            name = f"{name}, {zone}"
         if "trouble" in self.body:
             trouble = self.body["trouble"]["kind"]
             return f"{name}: {trouble}" if self.kind == "trouble" else f"{name}: watching again"
@@ -82,7 +90,7 @@ class Notification(NamedTuple):
             lines = _digest_lines(self.body["digest"], address_of(settings))
             page = f"All: {page}"
         elif event := self.body.get("event"):
-            lines = [event["explanation"], event["rarity"], _span(event)]
+            lines = [_sentence(event["explanation"]), _rarity(event), _span(event)]
         else:
             trouble = self.body["trouble"]
             over = trouble["end"] is not None
@@ -134,6 +142,16 @@ def event_links(base: str, event: str) -> dict[str, str]:
 def at(moment: float, zone: str = " %Z") -> str:
     """Return date, time and zone as this machine's clock shows them."""
     return time.strftime(f"%Y-%m-%d %H:%M:%S{zone}", time.localtime(moment))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _rarity(event: dict[str, Any]) -> str:
+    """Return how often such an event comes, with the scale of the pages."""
+    often = how_often(event["rarity"])
+    return f"{_sentence(often)} (how unusual, from 0 to 100: {event['unusual']})" if often else ""
 
 
 def _span(about: dict[str, Any]) -> str:

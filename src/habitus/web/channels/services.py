@@ -1,6 +1,7 @@
 """E-mail and the many services that Apprise knows, by one address each."""
 
 import asyncio
+from abc import abstractmethod
 from concurrent.futures import Future
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -50,22 +51,25 @@ def _check_hosts(service: "Apprise", *, look_up: bool = False) -> None:
             check_destination(host, "url", look_up=look_up)
 
 
-class ServiceSender(Sender):
-    """Sends by one service.
+class ThreadSender(Sender):
+    """Sends in a thread of its own, which may wait.
 
-    Apprise waits in a thread of its own. One that takes too long is a failure, but it may still
-    succeed: its message is not sent again before it ended.
+    One that takes too long is a failure, but it may still succeed: its message is not sent again
+    before it ended.
     """
 
-    def __init__(self, console: "Console", channel: Channel) -> None:
-        settings = console.vault.open(channel.secret_settings)
-        self._console, self._service = console, _service(settings["url"])
+    def __init__(self, console: "Console") -> None:
+        self._console = console
         self._under_way: tuple[str, Future[str]] | None = None
 
+    @abstractmethod
+    def notify(self, notification: Notification) -> str:
+        """Return why it could not be sent; nothing if it was."""
+
     async def send(self, notification: Notification) -> None:
-        """Return once the service took it."""
+        """Return once the receiver took it."""
         if self._under_way is None or self._under_way[0] != notification.key:
-            self._under_way = (notification.key, _in_thread(self._notify, notification))
+            self._under_way = (notification.key, _in_thread(self.notify, notification))
         attempt = asyncio.wrap_future(self._under_way[1])
         done, _ = await asyncio.wait({attempt}, timeout=TIMEOUT)
         if not done:
@@ -74,14 +78,22 @@ class ServiceSender(Sender):
         if fault := attempt.result():
             raise DeliveryError(fault)
 
-    def _notify(self, notification: Notification) -> str:
+
+class ServiceSender(ThreadSender):
+    """Sends by one service."""
+
+    def __init__(self, console: "Console", channel: Channel) -> None:
+        super().__init__(console)
+        self._service = _service(console.vault.open(channel.secret_settings)["url"])
+
+    def notify(self, notification: Notification) -> str:
         """Return why it could not be sent; nothing if it was."""
         try:
             _check_hosts(self._service, look_up=True)
         except InvalidInputError as error:
             return str(error)
         settings = self._console.settings
-        picture = notification.picture(settings) if notification.kind == "started" else None
+        picture = notification.picture(settings)
         result = self._service.notify(
             title=notification.title(),
             body=notification.text(settings),
@@ -104,5 +116,5 @@ def _in_thread(function: Any, *arguments: Any) -> "Future[str]":
         except BaseException as error:  # it is raised again where the result is asked for
             future.set_exception(error)
 
-    Thread(target=run, daemon=True, name="apprise").start()
+    Thread(target=run, daemon=True, name="sender").start()
     return future

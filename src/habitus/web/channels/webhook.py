@@ -35,17 +35,21 @@ MOST_ANSWER = 1 << 16
 
 def shown(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings without secrets: of the address only the host, as paths are keys too."""
-    address = _address(settings)
+    address = checked_address(settings)
     if not isinstance(settings.get("secret", ""), str):
         raise InvalidInputError("the secret of a webhook must be a text", parameter="secret")
     host = f"[{address.hostname}]" if ":" in str(address.hostname) else address.hostname
     port = f":{address.port}" if address.port else ""
     hidden = "/..." if address.path.strip("/") or address.query else ""
     url = f"{address.scheme}://{host}{port}{hidden}"
-    return {"url": url, "signed": bool(settings.get("secret"))}
+    picture = {"picture": True} if settings.get("picture") else {}
+    return {"url": url, "signed": bool(settings.get("secret")), **picture}
 
 
-def _address(settings: dict[str, Any]) -> SplitResult:
+def checked_address(
+    settings: dict[str, Any], of: str = "a webhook", parameter: str = "url"
+) -> SplitResult:
+    """Return the address to send to; raise unless it is of HTTP, and may be sent to."""
     url = settings.get("url")
     try:
         address = urlsplit(url if isinstance(url, str) else "")
@@ -54,13 +58,13 @@ def _address(settings: dict[str, Any]) -> SplitResult:
         address = urlsplit("")
     if address.scheme not in ("http", "https") or not address.hostname:
         raise InvalidInputError(
-            "the address of a webhook must be http://... or https://...", parameter="url"
+            f"the address of {of} must be http://... or https://...", parameter=parameter
         )
     if any(ord(letter) <= 32 or ord(letter) == 127 for letter in str(url)):
         raise InvalidInputError(
-            "the address of a webhook must not have spaces: write them as %20", parameter="url"
+            f"the address of {of} must not have spaces: write them as %20", parameter=parameter
         )
-    check_destination(address.hostname, "url")
+    check_destination(address.hostname, parameter)
     return address
 
 
@@ -73,7 +77,11 @@ class WebhookSender(Sender):
 
     async def send(self, notification: Notification) -> None:
         """Return once the receiver took it, by an answer of 200 to 299."""
-        body = json.dumps(notification.to_json(self._console.settings), allow_nan=False).encode()
+        settings = self._console.settings
+        told = notification.to_json(settings)
+        if self._settings.get("picture") and (picture := notification.picture(settings)):
+            told["picture"] = b64encode(picture.read_bytes()).decode()
+        body = json.dumps(told, allow_nan=False).encode()
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "habitus",
@@ -81,7 +89,7 @@ class WebhookSender(Sender):
             "X-Habitus-Attempt": str(notification.attempt + notification.again),
             **signature_headers(self._settings.get("secret", ""), body, time.time()),
         }
-        await asyncio.to_thread(_post, _address(self._settings), body, headers)
+        await asyncio.to_thread(post, checked_address(self._settings), body, headers)
 
 
 def signature_headers(secret: str, body: bytes, now: float) -> dict[str, str]:
@@ -100,7 +108,8 @@ def signature_headers(secret: str, body: bytes, now: float) -> dict[str, str]:
     }
 
 
-def _post(address: SplitResult, body: bytes, headers: dict[str, str]) -> None:
+def post(address: SplitResult, body: bytes, headers: dict[str, str]) -> None:
+    """Send a body; raise `DeliveryError` unless it is taken, by an answer of 200 to 299."""
     connection = _connection(address)
     until = time.monotonic() + TIMEOUT
     ended = threading.Timer(TIMEOUT, _cut, (connection,))
@@ -118,7 +127,7 @@ def _post(address: SplitResult, body: bytes, headers: dict[str, str]) -> None:
         connection.close()
     if not 200 <= answer.status < 300:
         moved = "; it is not followed elsewhere" if 300 <= answer.status < 400 else ""
-        raise DeliveryError(f"answered {answer.status} {answer.reason}{moved}")
+        raise DeliveryError(f"answered {answer.status} {answer.reason}{moved}", answer.status)
 
 
 def _connection(address: SplitResult) -> HTTPConnection:

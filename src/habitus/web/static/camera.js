@@ -1,6 +1,7 @@
 // One camera: its live picture with arrows and heat, what it does now, and its timeline.
 
 import { settle } from "./main.js";
+import { unusualOf } from "./scale.js";
 import { ask, askPage, gathered } from "./asking.js";
 import { onNews } from "./news.js";
 import { onKeys } from "./keys.js";
@@ -8,6 +9,8 @@ import { showLatest } from "./latest.js";
 import { behaviourChip } from "./behaviours.js";
 import { drawArrows, drawHeat, penOver } from "./overlay.js";
 import { watchPictures } from "./pictures.js";
+import { startRecent } from "./recent.js";
+import { toggleScreen } from "./screen.js";
 import { Timeline } from "./timeline.js";
 
 const root = document.getElementById("camera");
@@ -21,7 +24,7 @@ let latest = null;
 function draw() {
   const canvas = part("overlay");
   const pen = canvas && penOver(canvas, latest?.width, latest?.height);
-  if (!pen) return;
+  if (!pen || player?.live === false) return; // they are of now
   if (shown.heat) drawHeat(pen, latest.heat ?? []);
   if (shown.arrows) drawArrows(pen, latest.arrows ?? []);
 }
@@ -32,7 +35,9 @@ async function look() {
     const answer = await ask(`/api/cameras/${camera}/now`);
     if (answer.ok) latest = await answer.json();
   } catch { return; }
-  draw();
+  // A video is some moments late.
+  const late = latest.time && player?.time ? latest.time - player.time : 0;
+  setTimeout(draw, 1000 * Math.max(0, Math.min(late, 5)));
 }
 
 function toggle(name) {
@@ -54,15 +59,15 @@ for (const button of document.querySelectorAll("[data-toggle]")) {
 function tellNow(news) {
   if (!part("state").matches(".state-watching")) return;
   const now = part("now");
-  if (news.behaviour) now.replaceChildren(behaviourChip(news.behaviour));
+  if (news.behaviour) now.replaceChildren(behaviourChip(news.behaviour, news.names?.[news.behaviour]));
   const expected = news.expected ?? [];
   if (expected.length) {
     const best = expected.indexOf(Math.max(...expected));
-    part("next").replaceChildren(behaviourChip(best + 1), `, ${Math.round(100 * expected[best])} %`);
+    part("next").replaceChildren(behaviourChip(best + 1, news.names?.[best + 1]), `, ${Math.round(100 * expected[best])} %`);
   }
   if (news.normality !== null && news.normality !== undefined) {
-    const level = news.threshold === null ? "" : `; alarms are below ${news.threshold.toFixed(1)}`;
-    part("usual").textContent = news.normality.toFixed(1) + level;
+    const level = news.threshold === null ? "" : `; alarms from ${unusualOf(news.threshold)}`;
+    part("usual").textContent = `${unusualOf(news.normality)} of 100${level}`;
   }
 }
 
@@ -78,6 +83,7 @@ async function renew(...ids) {
 }
 
 const timeline = new Timeline(part("timeline"), camera, part("readout"));
+const player = part("recent") ? startRecent(camera, timeline, Number(part("timeline").dataset.at)) : null;
 
 const mine = (listener) => (news) => { if (news.camera === camera) listener(news); };
 onNews(["picture"], mine(look));
@@ -105,7 +111,9 @@ setInterval(async () => {
 }, 10_000);
 onNews(["again"], gathered(() => { renewState(); renewModel(); timeline.renew(); }));
 
-onKeys({ a: () => toggle("arrows"), h: () => toggle("heat") });
+const toScreen = () => toggleScreen(part("view").closest("figure"));
+part("to-screen").addEventListener("click", toScreen);
+onKeys({ a: () => toggle("arrows"), h: () => toggle("heat"), f: toScreen });
 new ResizeObserver(draw).observe(part("view"));
 press();
 showLatest();

@@ -1,10 +1,9 @@
-// Adding and changing a camera: the knob, a dropped recording, and shapes on the picture.
+// Adding and changing a camera: the knob, and a dropped recording.
 
 import { toast } from "./main.js";
 import { send } from "./forms.js";
-import { watchPictures } from "./pictures.js";
 import { cameraName, onDrop, upload } from "./upload.js";
-import { Drawing } from "./drawing.js";
+import { startFinder } from "./finder.js";
 
 const part = (id) => document.getElementById(id);
 
@@ -20,10 +19,7 @@ knob.addEventListener("input", () => {
   number.value = Number(value.toPrecision(value < 1 ? 1 : 2));
 });
 
-if (part("draw")) {
-  new Drawing(part("canvas"), part("mask"), part("region"), part("draw-said"));
-  watchPictures();
-}
+startFinder(part("camera-form"));
 
 // A recording: its name is then that of the camera.
 const drop = document.querySelector("[data-drop]");

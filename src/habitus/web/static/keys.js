@@ -21,6 +21,7 @@ export function startKeys(handlers) {
   onKeys({ "?": showKeys });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.target.matches?.('[type="range"]') && /^(Arrow|Home|End|Page)/.test(event.key)) return;
     if (typing(event.target) || document.querySelector("dialog[open]")) return;
     if (Date.now() - going < 1500 && PLACES[event.key]) {
       event.preventDefault();

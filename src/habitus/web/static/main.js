@@ -10,9 +10,12 @@ const PAGES = {
   wall: () => import("./wall.js"),
   camera: () => import("./camera.js"),
   edit: () => import("./edit.js"),
+  zones: () => import("./zones.js"),
   events: () => import("./events.js"),
   event: () => import("./event.js"),
   review: () => import("./review.js"),
+  settings: () => import("./restore.js"),
+  account: () => import("./device.js"),
 };
 
 export const csrf = document.querySelector('meta[name="csrf"]').content;

@@ -21,7 +21,7 @@ const watcher = new IntersectionObserver((entries) => {
 
 async function renew(image) {
   if (busy.has(image) || !image.isConnected || !seen.get(image) || document.hidden) return;
-  if (!("ready" in image.dataset)) return;
+  if (!("ready" in image.dataset) || image.closest(".playing")) return;
   busy.add(image);
   try {
     const answer = await ask(image.dataset.picture);
@@ -55,7 +55,7 @@ async function draw(image, blob) {
 // A picture that is not of now says of when it is, and is dimmed.
 function mark(image) {
   const view = image.closest(".view");
-  if (!view || !image.dataset.time || "undated" in image.dataset) return;
+  if (!view || !image.dataset.time || "undated" in image.dataset || view.matches(".playing")) return;
   const time = Number(image.dataset.time);
   const isOld = Date.now() / 1000 - time > OLD;
   view.classList.toggle("old", isOld);

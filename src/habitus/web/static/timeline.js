@@ -5,7 +5,8 @@ import uPlot from "./vendor/uplot/uPlot.esm.js";
 import { ask } from "./asking.js";
 import { colourOf } from "./behaviours.js";
 import { onKeys } from "./keys.js";
-import { timeText } from "./times.js";
+import { normalityOf, unusualOf } from "./scale.js";
+import { offsetText, timeText } from "./times.js";
 
 const SHORTEST = 60;
 const LONGEST = 90 * 86400;
@@ -16,6 +17,7 @@ const MANY = 60;
 // Seconds after which a timeline that ends now is moved on.
 const FOLLOW = 10;
 
+const SPLITS = [0, 25, 50, 75, 100].map(normalityOf).reverse();
 const clock = () => Date.now() / 1000;
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 
@@ -39,14 +41,18 @@ export class Timeline {
     this.readout = readout;
     this.chosen = -1;
     this.drawn = null;
+    this.played = { spans: [], at: null };
+    this.onMoment = null;
     this.threshold = root.dataset.threshold ? Number(root.dataset.threshold) : null;
     this.found = { times: [], normality: [], behaviour: [], events: [], troubles: [], step: 60 };
     this.colours = colours();
+    // Where a recording begins of which nobody knows when it was: times are counted from there.
+    this.origin = root.dataset.origin ? Number(root.dataset.origin) : null;
     const at = Number(root.dataset.at);
-    const until = at ? at + 300 : clock();
+    const until = at ? at + 300 : Number(root.dataset.until) || clock();
     // Of a new camera, what there is of it would be a line at the edge of a day.
-    const age = until - Number(root.dataset.created);
-    const span = [3600, 21600].find((seconds) => age < seconds) ?? 86400;
+    const age = until - Number(this.origin ?? root.dataset.created);
+    const span = [600, 3600, 21600].find((seconds) => age < seconds) ?? 86400;
     this.since = at ? at - 300 : until - span;
     this.until = until;
     this.listen();
@@ -55,6 +61,8 @@ export class Timeline {
   }
 
   get span() { return this.until - this.since; }
+  // When the event that is chosen began.
+  get moment() { return this.found.events[this.chosen]?.start ?? null; }
   get isNow() { return this.until >= clock() - 2 * FOLLOW - this.span / 50; }
 
   // Show a span; it is fetched a moment later, so that a turn of the wheel is one request.
@@ -63,7 +71,7 @@ export class Timeline {
     const end = Math.min(since + (until - since + span) / 2, clock() + span / 20);
     [this.since, this.until] = [end - span, end];
     this.drawn?.setScale("x", { min: this.since, max: this.until });
-    this.mark();
+    this.press();
     clearTimeout(this.waiting);
     this.waiting = setTimeout(() => this.fetch(), 120);
   }
@@ -121,10 +129,16 @@ export class Timeline {
     } else {
       this.drawn = new uPlot(this.options(), data, this.root);
     }
-    this.mark();
+    this.press();
   }
 
-  mark() {
+  // Show what can be played, and what is being played.
+  mark(spans, at) {
+    this.played = { spans, at };
+    this.drawn?.redraw(false);
+  }
+
+  press() {
     for (const button of document.querySelectorAll("[data-span]")) {
       button.setAttribute("aria-pressed", String(Math.abs(this.span - Number(button.dataset.span)) < 1));
     }
@@ -149,8 +163,10 @@ export class Timeline {
       },
       scales: { x: { time: true, min: this.since, max: this.until }, y: { range: (u, low, high) => this.range(low, high) } },
       axes: [
-        { ...axis, space: 70, values: (u, ticks, i, space, step) => ticks.map((t, k) => label(t, step, k === 0 || newDay(ticks, k))) },
-        { ...axis, size: 38, space: 32, label: "how usual", labelSize: 18, labelGap: -2, labelFont: axis.font },
+        this.origin === null
+          ? { ...axis, space: 70, values: (u, ticks, i, space, step) => ticks.map((t, k) => label(t, step, k === 0 || newDay(ticks, k))) }
+          : { ...axis, space: 70, splits: (u, i, low, high, step) => countedFrom(this.origin, low, high, step), values: (u, ticks) => ticks.map((t) => this.text(t)) },
+        { ...axis, size: 38, splits: (u, axis, low, high) => SPLITS.filter((value) => value >= low && value <= high), values: (u, ticks) => ticks.map(unusualOf), label: "how unusual", labelSize: 18, labelGap: -2, labelFont: axis.font },
       ],
       series: [
         {},
@@ -158,7 +174,7 @@ export class Timeline {
       ],
       hooks: {
         drawClear: [(u) => this.drawTroubles(u)],
-        draw: [(u) => { this.drawThreshold(u); this.drawBand(u); this.drawEvents(u); }],
+        draw: [(u) => { this.drawThreshold(u); this.drawBand(u); this.drawEvents(u); this.drawPlayed(u); }],
         setSelect: [(u) => this.select(u)],
         setCursor: [(u) => this.hover(u)],
       },
@@ -252,6 +268,25 @@ export class Timeline {
     });
   }
 
+  // A line where there are pictures, and one at the moment that is shown.
+  drawPlayed(u) {
+    const pen = u.ctx;
+    const { left, top, width, height } = u.bbox;
+    const thick = 3 * devicePixelRatio;
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, top, width, height);
+    pen.clip();
+    pen.fillStyle = this.colours.accent;
+    for (const [start, end] of this.played.spans) {
+      const x = u.valToPos(start, "x", true);
+      pen.fillRect(x, top + height - BAND * devicePixelRatio - thick, Math.max(thick, u.valToPos(end, "x", true) - x), thick);
+    }
+    pen.fillStyle = this.colours.ink;
+    if (this.played.at !== null) pen.fillRect(u.valToPos(this.played.at, "x", true) - thick / 4, top, thick / 2, height);
+    pen.restore();
+  }
+
   select(u) {
     const { left, width } = u.select;
     if (width < 6) return;
@@ -278,19 +313,30 @@ export class Timeline {
     this.chosen = near;
     if (near >= 0) return this.describe(this.found.events[near]);
     const time = u.posToVal(left, "x");
-    const words = [timeText(new Date(time * 1000), this.span < 7200 ? "full" : "moment")];
+    const words = [this.text(time, this.span < 7200 ? "full" : "moment")];
     const trouble = this.found.troubles.find(({ start, end }) => start <= time && time <= (end ?? clock()));
     if (trouble) words.push("not judged", trouble.reason ? `${trouble.kind}: ${trouble.reason}` : trouble.kind);
     else if (idx !== null && idx !== undefined) {
       const normality = this.found.normality[idx];
-      if (normality !== null && normality !== undefined) words.push(`how usual: ${normality.toFixed(1)}`);
-      if (this.found.behaviour[idx]) words.push(`behaviour ${this.found.behaviour[idx]}`);
+      if (normality !== null && normality !== undefined) words.push(`how unusual: ${unusualOf(normality)} of 100`);
+      if (this.found.behaviour[idx]) words.push(this.nameOf(this.found.behaviour[idx], time));
     }
     this.readout.textContent = words.join(" · ");
   }
 
+  // What a behaviour of the model that was in use at a time is called.
+  nameOf(number, time) {
+    const model = this.found.names?.findLast(({ since }) => since <= time);
+    return model?.names[number] ?? `behaviour ${number}`;
+  }
+
+  // A time in words; in a recording without a date, where it is.
+  text(time, style = "full") {
+    return this.origin === null ? timeText(new Date(time * 1000), style) : offsetText(time - this.origin);
+  }
+
   describe(event) {
-    this.readout.textContent = `${timeText(new Date(event.start * 1000), "full")} · ${event.explanation}`;
+    this.readout.textContent = `${this.text(event.start)} · ${event.explanation}`;
     this.drawn.redraw(false);
   }
 
@@ -324,7 +370,8 @@ export class Timeline {
       if (Math.abs(event.clientX - pressed) > 4 || !this.drawn) return;
       const { left } = this.drawn.over.getBoundingClientRect();
       this.chosen = this.nearest(event.clientX - left, 12);
-      this.open();
+      if (this.open() || this.onMoment?.(this.drawn.posToVal(event.clientX - left, "x")) !== false) return;
+      this.readout.textContent = "Of that moment there is no video any more: the last ten minutes are kept, and the clips of events.";
     });
     const actions = {
       in: () => this.zoom(0.5),
@@ -360,6 +407,13 @@ export class Timeline {
 }
 
 const newDay = (ticks, k) => new Date(ticks[k] * 1000).getDate() !== new Date(ticks[k - 1] * 1000).getDate();
+
+// Round numbers of seconds from the beginning.
+function countedFrom(origin, low, high, step) {
+  const first = Math.max(0, Math.ceil((low - origin) / step));
+  const last = Math.min(Math.floor((high - origin) / step), first + MANY);
+  return Array.from({ length: Math.max(0, last - first + 1) || 0 }, (_, k) => origin + (first + k) * step);
+}
 
 const two = (number) => String(number).padStart(2, "0");
 const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");

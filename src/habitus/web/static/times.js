@@ -21,6 +21,14 @@ export function timeText(date, style) {
   return style === "ago" ? ago(date) : FORMATS[style].format(date);
 }
 
+// Where in a recording something is, as the server writes it.
+export function offsetText(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const two = (number) => String(number).padStart(2, "0");
+  return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
+}
+
 function ago(date) {
   const seconds = (Date.now() - date) / 1000;
   if (seconds < 60) return "just now";

@@ -27,10 +27,10 @@ export function onDrop(shown, listener) {
 export const cameraName = (file) => file.name.replace(/\.[^.]*$/, "");
 
 // Send a file; returns its id. What is going on is said as a share and in words.
-export function upload(file, say) {
+export function upload(file, say, address = "/api/uploads") {
   return new Promise((done, failed) => {
     const request = new XMLHttpRequest();
-    request.open("POST", "/api/uploads");
+    request.open("POST", address);
     request.setRequestHeader("X-CSRF-Token", csrf);
     request.setRequestHeader("Content-Type", "application/octet-stream");
     request.upload.onprogress = ({ loaded, total }) => {
@@ -40,7 +40,7 @@ export function upload(file, say) {
     request.onerror = () => failed(new Error("the upload was interrupted"));
     request.onload = () => {
       let answer = {};
-      try { answer = JSON.parse(request.responseText); } catch { /* shown below */ }
+      try { answer = JSON.parse(request.responseText) ?? {}; } catch { /* shown below */ }
       if (request.status < 300) done(answer.id);
       else failed(new Error(answer.detail ?? "the upload was refused"));
     };

@@ -8,6 +8,9 @@ import { onKeys } from "./keys.js";
 import { behaviourChip } from "./behaviours.js";
 import { watchPictures } from "./pictures.js";
 import { extend } from "./spark.js";
+import { startArranging } from "./arrange.js";
+import { toggleScreen } from "./screen.js";
+import { startVideos, toggleVideo } from "./tiles.js";
 import { cameraName, onDrop, upload } from "./upload.js";
 
 // Milliseconds after which tiles are brought up to date without any news.
@@ -39,13 +42,13 @@ function tellNow(news) {
   const row = tile.querySelector('[data-part="behaviours"] > :first-child');
   if (!news.behaviour) return;
   const expected = news.expected ?? [];
-  const parts = [behaviourChip(news.behaviour)];
+  const parts = [behaviourChip(news.behaviour, news.names?.[news.behaviour])];
   if (expected.length) {
     const best = expected.indexOf(Math.max(...expected));
     const arrow = document.createElement("span");
     arrow.className = "arrow";
     arrow.textContent = " → ";
-    parts.push(arrow, behaviourChip(best + 1, `${best + 1} next, ${Math.round(100 * expected[best])} %`));
+    parts.push(arrow, behaviourChip(best + 1, `${news.names?.[best + 1] ?? best + 1} next, ${Math.round(100 * expected[best])} %`));
   }
   row.replaceChildren(...parts);
 }
@@ -60,12 +63,27 @@ function renewSoon({ camera }) {
   renewals.get(camera)();
 }
 
+// A tile in which something happens is framed for a while.
+const FRAMED = 20000;
+const framed = new Map();
+function frame({ camera, kind, alarm }) {
+  const tile = document.getElementById(`tile-${camera}`);
+  if (!tile || kind !== "started" || alarm === false) return;
+  clearTimeout(framed.get(tile));
+  tile.classList.remove("happening");
+  requestAnimationFrame(() => tile.classList.add("happening"));
+  framed.set(tile, setTimeout(() => tile.classList.remove("happening"), FRAMED));
+}
+
 showLatest();
 onNews(["camera", "event"], renewSoon);
+onNews(["event"], frame);
 onNews(["judged"], tellNow);
 onNews(["again"], gathered(renewAll));
 setInterval(() => document.hidden || renewAll(), ANYWAY);
 watchPictures();
+startVideos();
+const arrange = startArranging();
 
 // A recording that is dropped anywhere is uploaded; then it is asked what to do with it.
 const drop = document.getElementById("drop");
@@ -86,8 +104,14 @@ if (drop) {
 }
 
 onKeys({
+  f: () => {
+    const tile = document.activeElement.closest(".tile") ?? document.querySelector(".tile:hover");
+    toggleScreen(tile?.querySelector(".view") ?? document.documentElement);
+  },
+  v: toggleVideo,
+  o: arrange,
   w: () => { location.href = "/?wall"; },
-  Escape: () => { if (document.body.classList.contains("bare")) location.href = "/"; else return false; },
+  Escape: () => { if (document.fullscreenElement) document.exitFullscreen(); else if (document.body.classList.contains("bare")) location.href = "/"; else return false; },
 });
 for (let k = 1; k <= 9; k += 1) {
   onKeys({ [k]: () => document.querySelectorAll(".tile-name")[k - 1]?.click() });

@@ -44,7 +44,7 @@ def upgrade() -> None:
 
 def _fill(connection: sa.Connection) -> None:
     """Set the new columns of the events that are there."""
-    from habitus.web.store import unusualness
+    from habitus.rarity import unusualness
 
     events = sa.table(
         "events",

@@ -1,5 +1,6 @@
 """How rare a moment is, set against the normal footage that was learnt from."""
 
+from math import log
 from typing import NamedTuple
 
 COMMON = 0.5
@@ -42,6 +43,30 @@ def rarity_in_words(normality: float, probability: float, normal: NormalFootage)
         return f"{known}, about once in {duration_in_words(every)}"
     # As it is not rarer than all of the footage, no more than the footage is needed to see it once.
     return f"about once in {duration_in_words(1 / max(once))} of normal footage"
+
+
+def unusualness(probability: float | None) -> int:
+    """Return how unusual something is that so many of normal seconds are as unusual as.
+
+    From 0 for what happens each minute to 100 for what happens once a year, by its logarithm.
+
+    >>> [unusualness(1 / seconds) for seconds in (60, 3600, 86_400, 30 * 86_400, 400 * 86_400)]
+    [0, 31, 55, 81, 100]
+    """
+    if not probability:
+        return 0 if probability is None else 100
+    return round(100 * min(1.0, max(0.0, log(1 / probability / MINUTE) / log(YEAR / MINUTE))))
+
+
+def how_often(rarity: str) -> str:
+    """Return how often something so rare comes, of what `rarity_in_words` says.
+
+    >>> how_often("about once in 3 hours of normal footage")
+    'about once in 3 hours'
+    >>> how_often("rarer than anything in the 5 minutes learnt from, about once in 3 days")
+    'about once in 3 days'
+    """
+    return rarity.rpartition("learnt from, ")[2].removesuffix(" of normal footage")
 
 
 def duration_in_words(seconds: float) -> str:

@@ -5,8 +5,8 @@ import pytest
 
 from habitus import Corpus, Detector, MarkovClusteringTopicModel
 from habitus.corpus import Vocabulary
+from habitus.rarity import NormalFootage, duration_in_words, rarity_in_words
 from habitus.scene import learn_scene
-from habitus.scene.rarity import NormalFootage, duration_in_words, rarity_in_words
 
 TWO_HOURS = NormalFootage(7200.0, 0.5, -8.0)
 
