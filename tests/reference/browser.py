@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from reference.processes import LONG
 from reference.system import BROWSER, needs
 
 # The shell is the same engine without a browser's windows: half the processor time.
@@ -34,7 +33,7 @@ def browser():
     from playwright.sync_api import expect, sync_playwright
 
     needs(BROWSER)
-    expect.set_options(timeout=1000 * LONG)  # a busy machine is slow, not wrong
+    expect.set_options(timeout=120_000)  # a busy machine is slow, not wrong
     with sync_playwright() as playwright:
         chromium = launch(playwright)
         yield chromium

@@ -39,13 +39,15 @@ def stored(site: Site, table: Any) -> list[Any]:
 
 
 def test_the_theme_is_switched_and_kept(site: Site) -> None:
-    page = site.visit(color_scheme="light").page
+    visit = site.visit(color_scheme="light")
+    page = visit.page
     ground = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(ground)
     page.locator("#theme").click()
     dark = page.evaluate(ground)
     assert dark != light
     page.reload()
+    visit.settled()
     assert page.evaluate(ground) == dark
     page.keyboard.press("t")
     assert page.evaluate(ground) == light
@@ -99,9 +101,11 @@ def test_pictures_that_are_not_of_now_look_so(site: Site) -> None:
 
 
 def test_the_wall_screen_has_pictures_alone(site: Site) -> None:
-    page = site.visit("/", viewport={"width": 2560, "height": 1440}).page
+    visit = site.visit("/", viewport={"width": 2560, "height": 1440})
+    page = visit.page
     page.keyboard.press("w")
     expect(page.locator("body")).to_have_class(re.compile("bare"))
+    visit.settled()
     expect(page.locator("header")).to_have_count(0)
     boxes = [tile.bounding_box() for tile in page.locator(".tile").all()]
     assert max(box["y"] + box["height"] for box in boxes) <= 1440
@@ -565,7 +569,8 @@ def test_the_timeline_of_a_recording_counts_from_its_beginning(site: Site) -> No
     start = camera()
     site.happen("take", start=start + 83, explanation="a cow")
     address = f"/cameras/market-junction?at={start + 83}"
-    page = site.visit(address).page
+    visit = site.visit(address)
+    page = visit.page
     learnt, readout = page.locator("#learnt tbody tr").last, page.locator("#readout")
     expect(learnt).to_contain_text("0:00 to 2:30 in the recording")
     page.locator("#timeline canvas").wait_for()
@@ -573,7 +578,7 @@ def test_the_timeline_of_a_recording_counts_from_its_beginning(site: Site) -> No
     expect(readout).to_have_text("1:23 · a cow")
     expect(page.locator("#recent")).to_have_count(0)
     camera(starts=start)
-    page.goto(site.address + address)
+    visit.go(address)
     expect(learnt).not_to_contain_text("in the recording")
     page.locator("#timeline canvas").wait_for()
     page.keyboard.press("]")
