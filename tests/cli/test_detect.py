@@ -209,7 +209,7 @@ def test_watching_a_stream_that_is_cut_and_comes_back(folder, stream, start):
                 "scene.model",
                 "--measure",
                 "mean",
-                "--threshold=-5.5",
+                "--threshold=-7.1",  # events that end long before the footage does
                 "-o",
                 events.name,
                 "--patience",
@@ -222,7 +222,7 @@ def test_watching_a_stream_that_is_cut_and_comes_back(folder, stream, start):
         wait_until(lambda: n_lines(events) >= 1 or process.poll() is not None, "an event")
     before = n_lines(events)
     with playing(port, stream, fps=SIZE["fps"]):
-        wait_until(lambda: n_lines(events) > before + 1 or process.poll() is not None, "two more")
+        wait_until(lambda: n_lines(events) > before or process.poll() is not None, "one more")
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=LONG)
     assert process.returncode == 0, errors

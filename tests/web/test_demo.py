@@ -1,4 +1,7 @@
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from habitus.jobs.fork_server import ForkServer
 from habitus.web.database import CameraRow
@@ -14,14 +17,23 @@ def camera(console: Console) -> CameraRow:
 
 
 def test_a_rendered_scene_is_judged_once_and_then_plays_as_a_camera(
-    console: Console, fork_server: ForkServer
+    console: Console, fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    news, publish = list[tuple[str, dict[str, Any]]](), console.bulletin.publish
+
+    def heard(topic: str, **data: Any) -> None:
+        news.append((topic, data))
+        publish(topic, **data)
+
+    monkeypatch.setattr(console.bulletin, "publish", heard)
     supervisor = console.supervisor = Supervisor(console, fork_server)
     supervisor.start()
     demo = Demo(console, fork_server, scenes=SCENES[:1], seconds=60.0)
     demo.start()
-    assert camera(console).state == "learning"
-    assert camera(console).reason.startswith("its scene is drawn")
+    wait_until(lambda: news, "its scene is being drawn")
+    topic, data = news[0]
+    assert (topic, data["state"]) == ("camera", "learning")
+    assert data["reason"].startswith("its scene is drawn: ")
     wait_until(lambda: camera(console).kind == "playback", "it was judged to its end")
     wait_until(lambda: camera(console).state == "watching", "it plays as a camera")
     demo.stop()

@@ -57,7 +57,12 @@ export function startRecent(camera, timeline, at) {
   }
 
   const has = (time) => spans.some(([start, end]) => start <= time && time <= end);
-  const toLive = () => { wanted = true; player.play(); };
+  const toLive = () => {
+    clearTimeout(waiting); // a drag that has just ended would lead back
+    waiting = 0;
+    wanted = true;
+    player.play();
+  };
   const goTo = (time) => {
     if (time >= clock() - player.lag) toLive(); else player.seek(Math.max(time, spans[0]?.[0] ?? time));
   };
