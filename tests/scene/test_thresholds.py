@@ -7,10 +7,12 @@ from scipy.stats import genpareto, norm
 
 from habitus.errors import InvalidInputError
 from habitus.scene.thresholds import (
+    BURSTS,
     CONFIDENCE,
     CORRELATED,
     ENOUGH,
     JOIN,
+    N_STRETCHES,
     SHAPE_PRIOR,
     SHAPES,
     ExcessPosterior,
@@ -191,6 +193,31 @@ def test_a_larger_budget_never_has_a_lower_threshold():
     kept = tail.threshold(20, 2000)
     assert thresholds[-1] == pytest.approx(kept)
     assert tail.expected_alarms(kept, 2000).mean < 20
+
+
+def busiest(alarms, length):
+    """The most alarms, by their first documents, in any stretch of this length."""
+    return max((np.sum((alarms >= a) & (alarms < a + length)) for a in alarms), default=0)
+
+
+@pytest.mark.parametrize("days", [3, 40])
+def test_no_stretch_of_the_footage_has_more_than_twice_the_budget(days):
+    rng, length = np.random.default_rng(2), 2000
+    scores = -rng.exponential(size=days * length)
+    scores[length : length + 700 : 30] -= rng.uniform(3, 9, size=24)  # a night with insects
+    judged = rng.random(len(scores)) < 0.9
+    tail, held = Tail.of(scores, judged), []
+    order = np.cumsum(judged) - 1
+    for budget in (1, 2, 5, 10, 20, 40):  # for `length` judged documents
+        threshold = tail.threshold(budget, length)
+        alarms = np.array([order[first] for first, _ in runs((scores < threshold) & judged)])
+        stretch = max(ENOUGH * length / budget, judged.sum() / N_STRETCHES)
+        most = BURSTS * budget * stretch / length
+        assert busiest(alarms, stretch) <= most
+        held.append(tail._rate_threshold(budget, length) > threshold)
+        least = tail.least_alerts(float(np.nextafter(threshold, -np.inf)), length)
+        assert least <= budget * 1.001
+    assert any(held)
 
 
 @pytest.mark.parametrize("length", [1000, 2 * DAY])

@@ -18,12 +18,15 @@ the power groups of neighbours / documents.
 A budget is a promise. Where the footage lasts as long as what the budget is for, a day or the time
 that `ENOUGH` alarms take, its threshold is the highest score at which the rate of alarms is at most
 the budget with a probability of `CONFIDENCE`. Shorter footage cannot promise as much: there the
-expected rate is the budget.
+expected rate is the budget. Alarms also come in bursts, such as a night with insects among quiet
+ones, which a rate over weeks hides: no stretch of the footage in which the budget allows `ENOUGH`
+alarms has more than `BURSTS` times as many.
 """
 
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +56,12 @@ CONFIDENCE = 0.9
 """Probability with which a budget is kept."""
 ENOUGH = 5
 """Alarms that a budget allows in footage shorter than a day that it is kept so in."""
+BURSTS, N_STRETCHES = 2, 16
+"""How many times the budget a stretch of normal footage may have, and the number of stretches that
+long footage has at most: the busiest of many has more by chance alone."""
+MOST_RANKED, N_RANKED = 4096, 256
+"""Of the documents with the lowest scores, how many bursts are looked for in, and at how many
+thresholds."""
 TABLE = np.expm1(np.linspace(0, np.log(1e6), 257))[1:]
 """Excesses that survival is tabulated at, in units of the mean excess."""
 
@@ -212,6 +221,13 @@ class Tail:
     """Scores that the survival of a document is tabulated at, ascending."""
     surprisals: Array
     """-ln survival at the nodes."""
+    lowest: Array
+    """The lowest scores of this camera, ascending."""
+    lowest_at: Indices
+    """Number of the document of each of these."""
+    judged_before: Indices
+    """How many documents were judged before each of these."""
+    join: int
 
     @classmethod
     def of(
@@ -237,6 +253,8 @@ class Tail:
             )
         order = np.argsort(scores[times])
         ascending = scores[times][order]
+        n_own = len(times) if n_own is None else n_own
+        lowest = np.argsort(scores[times[:n_own]])[:MOST_RANKED]
         level = _level(ascending)
         n_below = _counts_below(ascending, level)
         below = times[scores[times] < level]
@@ -255,13 +273,17 @@ class Tail:
         return cls(
             level=level,
             n_documents=len(times),
-            n_own=len(times) if n_own is None else n_own,
+            n_own=n_own,
             thresholds=thresholds,
             n_runs=_runs_of_lowest(times[order], len(scores), join)[n_below],
             peaks=ExcessPosterior.of(peaks, shape_prior=shape_prior),
             unit=float(peaks.mean()),
             nodes=np.concatenate([level - excess, thresholds[:-1]]),
             surprisals=np.concatenate([at_level + surprisals, counted]),
+            lowest=scores[times[lowest]],
+            lowest_at=times[lowest],
+            judged_before=lowest,
+            join=join,
         )
 
     def surprisal(self, scores: Array | float) -> Array:
@@ -287,13 +309,18 @@ class Tail:
 
         Of a budget beyond `most_alarms` it is the threshold of the most alarms. Where at least as
         many documents were seen, or as many as have `ENOUGH` alarms, the budget is kept with a
-        probability of `CONFIDENCE`, otherwise in the mean.
+        probability of `CONFIDENCE`, otherwise in the mean; no stretch of them has a burst.
         """
         if not 0 < alerts < np.inf:
             raise InvalidInputError(
                 f"a budget must be above 0 alerts per day and finite, found {alerts:g}",
                 parameter="alerts_per_day",
             )
+        in_bursts = self._burst_threshold(alerts, n_documents)
+        return min(self._rate_threshold(alerts, n_documents), in_bursts)
+
+    def _rate_threshold(self, alerts: float, n_documents: float) -> float:
+        """Return the highest score at which the rate of alarms keeps a budget."""
         if not self._keeps(alerts, n_documents, int(self.n_runs[0])):
             return self._tail_threshold(alerts, n_documents)
         kept, most = int(self.n_runs[0]), int(self.n_runs.max())
@@ -316,7 +343,10 @@ class Tail:
         def keeps(log_alerts: float) -> bool:
             return self._keeps(float(np.exp(log_alerts)), n_documents, n_runs, excess)
 
-        return float(np.exp(bisected(keeps, -700.0, 700.0)))
+        ranked, rates = self._bursts
+        above = int(np.searchsorted(ranked, score, side="right"))
+        in_bursts = float(rates[above]) * n_documents if above < len(ranked) else 0.0
+        return max(float(np.exp(bisected(keeps, -700.0, 700.0))), in_bursts)
 
     def expected_alarms(
         self, threshold: float, n_documents: float, *, coverage: float = 0.9
@@ -340,6 +370,27 @@ class Tail:
         Where more documents are abnormal, they join to fewer alarms.
         """
         return float((self.n_runs.max() + 0.5) / self.n_documents * n_documents)
+
+    @cached_property
+    def _bursts(self) -> tuple[Array, Array]:
+        """Scores, ascending, and the least alarms per document that keep bursts below each.
+
+        The latter never fall.
+        """
+        counts = np.unique(np.geomspace(1, len(self.lowest), N_RANKED).astype(np.int64)) - 1
+        ranked = np.unique(self.lowest[counts])
+        rates = []
+        for n in np.searchsorted(self.lowest, ranked):
+            starts = _run_starts(np.sort(self.lowest_at[:n]), self.join)
+            alarms = np.sort(self.judged_before[:n])[starts]
+            rates.append(_least_rate(alarms, self.n_own / N_STRETCHES))
+        return ranked, np.maximum.accumulate(rates)
+
+    def _burst_threshold(self, alerts: float, n_documents: float) -> float:
+        """Return the highest score at which no burst breaks a budget; infinite where none does."""
+        ranked, rates = self._bursts
+        broken = np.flatnonzero(rates > alerts / n_documents)
+        return float(ranked[broken[0] - 1]) if len(broken) else np.inf
 
     def _shares(self, excess: float) -> tuple[Array, Array]:
         """Return the share of runs that exceed the level by as much, and weights of its values."""
@@ -450,6 +501,21 @@ def bar_of_budget(
 def _run_starts(flagged: Indices, join: int) -> Indices:
     """Return where in the ascending numbers of flagged documents a run starts."""
     return np.flatnonzero(np.diff(flagged, prepend=-join - 2) > join + 1)
+
+
+def _least_rate(alarms: Indices, stretch: float) -> float:
+    """Return the least budget, per document, that alarms at these documents keep in each stretch.
+
+    A stretch is as long as the budget takes for `ENOUGH` alarms, and no shorter than `stretch`.
+    """
+    most = BURSTS * ENOUGH
+    if len(alarms) <= most:
+        return 0.0
+    shortest = (alarms[most:] - alarms[:-most]).min()
+    if shortest >= stretch:
+        return float(ENOUGH / shortest)
+    within = np.searchsorted(alarms, alarms + stretch) - np.arange(len(alarms))
+    return float(within.max() / (BURSTS * stretch))
 
 
 def _level(ascending: Array) -> float:
