@@ -11,7 +11,6 @@ from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, VideoError
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.decoder import (
-    SILENCE,
     TICK,
     Decoder,
     EndOfSource,
@@ -214,12 +213,12 @@ class LiveSource:
             self._open_in_time(decoder)
             return
         message = decoder.next_message(within=TICK)
-        if message is SILENCE:
+        if message is None:
             if time.monotonic() - self._since > self._within:
                 self._end_decoder()
                 yield from self._lose(f"{self.source.name}: no data for {self.patience:g} s")
-        elif message is None:
-            code = decoder.exit_code()
+        elif message is Sign.GONE:
+            code = decoder.process.wait(1.0)
             self._end_decoder()
             # Who ends us by a signal may send it to the decoder too, and to the decoder first.
             if not self.stop.wait(MARGIN):

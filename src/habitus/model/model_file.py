@@ -3,8 +3,9 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from annotated_types import Interval
@@ -16,8 +17,14 @@ from habitus.corpus.looks import GRID
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, HabitusError
 from habitus.files import Contents, FileFormat, Tensors
-from habitus.model.convergence import SampleChain
-from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior, Sizes
+from habitus.model.parameters import (
+    Assignments,
+    DirichletPosterior,
+    Parameters,
+    Prior,
+    SampleChain,
+    Sizes,
+)
 from habitus.model.topic_model import TopicModel
 from habitus.model.validation import check_parameters
 from habitus.schema import (
@@ -25,54 +32,36 @@ from habitus.schema import (
     MOST_NATS,
     REAL,
     WHOLE,
-    AtLeastOne,
     ClipSeconds,
     Count,
     Layout,
-    NotNegative,
     Positive,
     Text,
 )
 
-"""Format version."""
 ARRAYS = ("objective_", "restarts_", "belief_", "transitions_")
+SETTINGS = tuple(
+    field.name
+    for field in fields(TopicModel)
+    if field.name not in ("prior", "init", "random_state")
+)
+"""Parameters of the estimator that a file keeps; `check_parameters` says what they may be."""
 
 
 class ModelSettings(TypedDict):
-    """Parameters of the estimator that a model was learnt with."""
+    """Parameters of the estimator that a model was learnt with; others are checked with them."""
+
+    __pydantic_config__ = {"extra": "allow"}  # type: ignore[misc]  # noqa: RUF012
 
     n_topics: Annotated[int, Interval(ge=1, le=65_535)]
     n_behaviours: Annotated[int, Interval(ge=1, le=65_535)]
-    learning: Text
-    n_iterations: AtLeastOne
-    tolerance: NotNegative | None
-    n_restarts: AtLeastOne
-    n_jobs: Annotated[int, Interval(ge=-1_000_000, le=1_000_000)] | None
-    smoothing: NotNegative
-    min_words: NotNegative
-    burn_in: AtLeastOne
-    n_samples: AtLeastOne
-    thinning: AtLeastOne
-    keep_chains: bool
-
-
-SETTINGS = tuple(ModelSettings.__annotations__)
-
-
-class PriorValues(TypedDict):
-    """Hyperparameters of a prior that has no name."""
-
-    alpha: Positive | list[Positive]
-    beta: Positive | list[Positive]
-    gamma: Positive | list[Positive]
-    eta: Positive | list[Positive]
 
 
 class ModelHeader(TypedDict):
     """Header of a model file."""
 
     settings: ModelSettings
-    prior: Text | PriorValues
+    prior: Text | dict[Literal["alpha", "beta", "gamma", "eta"], Positive | list[Positive]]
     random_state: Annotated[int, Interval(ge=0, le=1 << 128)] | None
     degenerate: list[Text]
     words_per_document: Count
@@ -144,7 +133,7 @@ def understood(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except KeyError as error:
-        raise FileError(f"{Path(path)}: the array {error} is missing") from error
+        raise FileError(f"{Path(path)}: {error} is missing") from error
     except (HabitusError, ValueError) as error:
         raise FileError(f"{Path(path)}: not a model this habitus understands: {error}") from error
 
@@ -201,7 +190,7 @@ def restore_model(contents: Contents, kind: type[Model]) -> Model:
     """Return the fitted model that `model_contents` described; other entries are ignored."""
     header, tensors = contents
     prior, vocabulary = header["prior"], header["vocabulary"]
-    settings = header["settings"]
+    settings: dict[str, Any] = header["settings"]
     model = kind(
         **{name: settings[name] for name in SETTINGS},
         prior=prior if isinstance(prior, str) else Prior(**prior),
