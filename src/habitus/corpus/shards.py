@@ -320,7 +320,7 @@ class ShardedCorpus:
     ) -> Self:
         """Return the corpus of shards that are in memory; parameters and errors as of `open`."""
         shards = [LoadedShard(f"shard {i}", corpus) for i, corpus in enumerate(corpora)]
-        described = [(shard, _empty(shard.corpus), _clip_of(shard.corpus)) for shard in shards]
+        described = [(shard, shard.corpus.take([]), _clip_of(shard.corpus)) for shard in shards]
         return cls._checked(described, keep_bytes, spill_bytes)
 
     @classmethod
@@ -529,11 +529,6 @@ def _described(path: str | os.PathLike[str]) -> tuple[CorpusFile, Corpus, float 
         clip = Corpus(np.zeros((n_documents, 1)), times=times).clip
     file = Path(path).absolute()  # workers have other folders
     return CorpusFile(file, n_documents, file.stat().st_size), like, clip
-
-
-def _empty(corpus: Corpus) -> Corpus:
-    """Return a corpus without documents that is like another."""
-    return corpus.take(np.arange(0))
 
 
 def _clip_of(corpus: Corpus) -> float | None:

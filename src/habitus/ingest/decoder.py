@@ -254,19 +254,14 @@ def _send_connection(job: Job, parent: Connection, stop: threading.Event) -> Job
                 sizes = (vocabulary.width, vocabulary.height), (usual.width, usual.height)
                 raise FrameSizeError.of(job.source, *sizes)
             parent.send(vocabulary)
-            send_documents(job, reader, parent, stop)
+            prompt = job.source.is_live if job.prompt is None else job.prompt
+            frames = _ArrivingFrames(reader, parent, stop, job.speed)
+            for document in documents(frames, job.settings, prompt=prompt):
+                parent.send(TimedDocument(document, frames.arrival(document.time)))
+            parent.send(EndOfSource(reader.notes))
     except HabitusError as error:
         parent.send(error)
     return job
-
-
-def send_documents(job: Job, reader: Reader, parent: Connection, stop: threading.Event) -> None:
-    """Send the documents and notes of an open source, and that it ended."""
-    prompt = job.source.is_live if job.prompt is None else job.prompt
-    frames = _ArrivingFrames(reader, parent, stop, job.speed)
-    for document in documents(frames, job.settings, prompt=prompt):
-        parent.send(TimedDocument(document, frames.arrival(document.time)))
-    parent.send(EndOfSource(reader.notes))
 
 
 def has_end(source: Source) -> bool:

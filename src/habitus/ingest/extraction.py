@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -103,7 +103,7 @@ def extract_corpus(
             any_file = not all(source.is_live for source in sources)
             preload = DECODING if any_file else None  # while the files are looked at
             workers = stack.enter_context(LocalWorkers(jobs, preload=preload))
-        cache = stack.enter_context(_chunk_cache(output))
+        cache = ChunkCache(output or stack.enter_context(work_folder()) / "corpus")
         end = None if duration is None else math.ceil(duration / settings.clip)
         plans = [_plan(source, settings, cache, end) for source in sources]
         _check_same_grid(plans)
@@ -154,16 +154,6 @@ def extract_file(source: Source, settings: DocumentSettings | None = None) -> Ex
     except VideoError as error:
         raise VideoError(f"{source.name}: {str(error).removeprefix(f'{source.name}: ')}") from None
     return Extraction(corpus, [*decoded.notes, *faults])
-
-
-@contextmanager
-def _chunk_cache(output: Path | None) -> Iterator[ChunkCache]:
-    """Give a cache beside the corpus, or a temporary one."""
-    if output is not None:
-        yield ChunkCache(output)
-        return
-    with work_folder() as folder:
-        yield ChunkCache(folder / "corpus")
 
 
 def _plan(
