@@ -417,7 +417,7 @@ def _opened(path: str | os.PathLike[str], form: FileFormat) -> Iterator[tuple[An
             yield file, FoundContents(header, arrays, {})
     except FileError as error:
         raise FileError(f"{source}: {error}") from error
-    except (SafetensorError, OSError, ValueError, TypeError, AttributeError, LookupError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
         reason = " ".join(str(error).split())
         raise FileError(
             f"{source}: not a complete habitus {kind} file (truncated or foreign): {reason}"

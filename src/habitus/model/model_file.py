@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
@@ -32,29 +31,37 @@ from habitus.schema import (
     MOST_NATS,
     REAL,
     WHOLE,
+    AtLeastOne,
     ClipSeconds,
     Count,
     Layout,
+    NotNegative,
     Positive,
     Text,
 )
 
 ARRAYS = ("objective_", "restarts_", "belief_", "transitions_")
-SETTINGS = tuple(
-    field.name
-    for field in fields(TopicModel)
-    if field.name not in ("prior", "init", "random_state")
-)
-"""Parameters of the estimator that a file keeps; `check_parameters` says what they may be."""
 
 
 class ModelSettings(TypedDict):
-    """Parameters of the estimator that a model was learnt with; others are checked with them."""
-
-    __pydantic_config__ = {"extra": "allow"}  # type: ignore[misc]  # noqa: RUF012
+    """Parameters of the estimator that a model was learnt with."""
 
     n_topics: Annotated[int, Interval(ge=1, le=65_535)]
     n_behaviours: Annotated[int, Interval(ge=1, le=65_535)]
+    learning: Text
+    n_iterations: AtLeastOne
+    tolerance: NotNegative | None
+    n_restarts: AtLeastOne
+    n_jobs: Annotated[int, Interval(ge=-1_000_000, le=1_000_000)] | None
+    smoothing: NotNegative
+    min_words: NotNegative
+    burn_in: AtLeastOne
+    n_samples: AtLeastOne
+    thinning: AtLeastOne
+    keep_chains: bool
+
+
+SETTINGS = tuple(ModelSettings.__annotations__)
 
 
 class ModelHeader(TypedDict):
@@ -133,7 +140,7 @@ def understood(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except KeyError as error:
-        raise FileError(f"{Path(path)}: {error} is missing") from error
+        raise FileError(f"{Path(path)}: the array {error} is missing") from error
     except (HabitusError, ValueError) as error:
         raise FileError(f"{Path(path)}: not a model this habitus understands: {error}") from error
 
@@ -190,7 +197,7 @@ def restore_model(contents: Contents, kind: type[Model]) -> Model:
     """Return the fitted model that `model_contents` described; other entries are ignored."""
     header, tensors = contents
     prior, vocabulary = header["prior"], header["vocabulary"]
-    settings: dict[str, Any] = header["settings"]
+    settings = header["settings"]
     model = kind(
         **{name: settings[name] for name in SETTINGS},
         prior=prior if isinstance(prior, str) else Prior(**prior),
