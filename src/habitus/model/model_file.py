@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 from annotated_types import Interval
@@ -64,11 +64,20 @@ class ModelSettings(TypedDict):
 SETTINGS = tuple(ModelSettings.__annotations__)
 
 
+class PriorValues(TypedDict):
+    """Hyperparameters of a prior that has no name."""
+
+    alpha: Positive | list[Positive]
+    beta: Positive | list[Positive]
+    gamma: Positive | list[Positive]
+    eta: Positive | list[Positive]
+
+
 class ModelHeader(TypedDict):
     """Header of a model file."""
 
     settings: ModelSettings
-    prior: Text | dict[Literal["alpha", "beta", "gamma", "eta"], Positive | list[Positive]]
+    prior: Text | PriorValues
     random_state: Annotated[int, Interval(ge=0, le=1 << 128)] | None
     degenerate: list[Text]
     words_per_document: Count
