@@ -21,8 +21,9 @@ import av
 import clips
 from footage import FPS
 from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.decoder import Job
 from habitus.ingest.extraction import extract_corpus
-from habitus.ingest.live import LiveDocument, live_documents
+from habitus.ingest.live import LiveDocument, LiveSource
 from habitus.scene import EventJoiner, SceneModel, learn_scene
 from habitus.video import Source
 from report import Row, Target, main, progress
@@ -136,7 +137,7 @@ def live(scene: SceneModel) -> dict[int, float]:
     joiner = EventJoiner(detector)
     found: dict[int, float] = {}
     source = Source(f"tcp://127.0.0.1:{PORT}")
-    for arrival in live_documents(source, DocumentSettings(still_every=1), stop=stop):
+    for arrival in LiveSource(Job(source, DocumentSettings(still_every=1)), stop=stop):
         if isinstance(arrival, LiveDocument):
             judgement = detector.step(arrival.document)
             joiner.add(arrival.time, arrival.document, judgement, detector.threshold)

@@ -83,12 +83,12 @@ def check_against_numpy(corpus: Corpus, prior: str) -> None:
     """Five iterations of ours and of the NumPy version agree."""
     evidence, blocks = gather(corpus), fitted.concentrations(corpus, prior)
     plain = fitted.start(corpus)
-    state = em.init(plain, evidence, blocks)
+    state = em.init([plain], evidence, blocks)[0]
     for _ in range(5):
         peer = numpy_em.iterate(plain, corpus.counts, blocks, fitted.SMOOTHING)
         np.testing.assert_allclose(state.e_step.log_likelihood, peer.log_likelihood, rtol=1e-11)
         np.testing.assert_allclose(state.objective, peer.objective, rtol=1e-11)
-        plain, state = peer.parameters, em.step(state, evidence, blocks, fitted.SMOOTHING)
+        plain, state = peer.parameters, em.step([state], evidence, blocks, fitted.SMOOTHING)[0]
     for ours, theirs in zip(state.parameters, plain, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-12)
 
@@ -100,11 +100,11 @@ def check_against_hmmlearn(corpus: Corpus, dense: NDArray[np.int64]) -> None:
     phi = fitted.start(corpus).phi[:, :n]
     start = Parameters(phi / phi.sum(axis=0), np.eye(n), np.full(n, 1 / n), np.full((n, n), 1 / n))
     flat = Prior().concentrations(start.sizes)
-    state = em.init(start, evidence, flat)
+    state = em.init([start], evidence, flat)[0]
     model = _hmm(dense, MANY, start)
     for found in np.array(model.monitor_.history) - _log_coefficients(corpus.counts):
         np.testing.assert_allclose(found, state.e_step.log_likelihood, rtol=1e-9)
-        state = em.step(state, evidence, flat, 0.0)
+        state = em.step([state], evidence, flat, 0.0)[0]
 
 
 def _hmm(dense: NDArray[np.int64], n: int, start: Parameters | None = None) -> MultinomialHMM:

@@ -10,7 +10,7 @@ from habitus.model import blocked_gibbs, em, gibbs, vb
 from habitus.model.expected_counts import gather, log_likelihoods
 from habitus.model.messages import most_probable_path
 from habitus.model.parameters import Concentrations, Parameters, Prior, Sizes
-from habitus.model.starts import assignments_under, documents_start, posterior_around
+from habitus.model.starts import assignments_under, documents_starts, posterior_around
 
 SMOOTHING = 5e-6
 
@@ -23,17 +23,17 @@ def concentrations(corpus: Corpus, prior: str) -> Concentrations:
 def start(corpus: Corpus, seed: int = 0) -> Parameters:
     """The estimator's own default start."""
     sizes = Sizes(corpus.n_words, N_TOPICS, N_BEHAVIOURS)
-    return documents_start(gather(corpus), sizes, np.random.default_rng(seed))
+    return documents_starts(gather(corpus), sizes, [np.random.default_rng(seed)])[0]
 
 
 def em_step(corpus: Corpus, prior: str, n_before: int) -> Callable[[], em.EMState]:
     """An EM iteration, all in; every call goes on from the last."""
     evidence, blocks = gather(corpus), concentrations(corpus, prior)
-    state = em.init(start(corpus), evidence, blocks)
+    state = em.init([start(corpus)], evidence, blocks)[0]
 
     def step() -> em.EMState:
         nonlocal state
-        state = em.step(state, evidence, blocks, SMOOTHING)
+        state = em.step([state], evidence, blocks, SMOOTHING)[0]
         return state
 
     for _ in range(n_before):
@@ -44,11 +44,11 @@ def em_step(corpus: Corpus, prior: str, n_before: int) -> Callable[[], em.EMStat
 def vb_step(corpus: Corpus, prior: str, n_before: int) -> Callable[[], vb.VBState]:
     """A VB iteration with its bound; every call goes on from the last."""
     evidence, blocks = gather(corpus), concentrations(corpus, prior)
-    state = vb.init(posterior_around(start(corpus), evidence, blocks), evidence, blocks)
+    state = vb.init([posterior_around(start(corpus), evidence, blocks)], evidence, blocks)[0]
 
     def step() -> vb.VBState:
         nonlocal state
-        before, state = state.objective, vb.step(state, evidence, blocks)
+        before, state = state.objective, vb.step([state], evidence, blocks)[0]
         assert state.objective >= before - 1e-9 * abs(before)
         return state
 

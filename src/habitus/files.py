@@ -370,18 +370,18 @@ class FileFormat(NamedTuple):
         Only `read` compares the contents with their checksum. Small arrays are read by the names
         that are `wanted`, where the file has them.
         """
-        with _opened(path, self) as opened:
-            tensors = {name: opened.get_tensor(name) for name in wanted if name in opened.arrays}
-            return FoundContents(opened.header, opened.arrays, tensors)
+        with _opened(path, self) as (file, found):
+            tensors = {name: file.get_tensor(name) for name in wanted if name in found.arrays}
+            return found._replace(tensors=tensors)
 
     def read(self, path: str | os.PathLike[str]) -> Contents:
         """Read a file that `write` wrote; a `FileError` says what is wrong with another.
 
         Header, names, types and shapes are checked before an array is read.
         """
-        with _opened(path, self) as opened:
-            tensors = {name: opened.get_tensor(name) for name in opened.arrays}
-            metadata = opened.metadata
+        with _opened(path, self) as (file, found):
+            tensors = {name: file.get_tensor(name) for name in found.arrays}
+            metadata = file.metadata()
             digest = _digest(self.kind, metadata["version"], metadata["header"], tensors)
             if metadata.get("digest") != digest:
                 raise FileError("the contents do not match their checksum: damaged or altered")
@@ -389,21 +389,15 @@ class FileFormat(NamedTuple):
                 tensors = {name: tensors[name] for name in self.layouts if name in tensors}
                 for name, tensor in tensors.items():
                     check_values(name, tensor, self.layouts[name])
-            return Contents(opened.header, tensors)
-
-
-class _OpenFile(NamedTuple):
-    """A file whose header, names, types and shapes have been checked."""
-
-    metadata: Mapping[str, str]
-    header: Any
-    arrays: dict[str, FoundArray]
-    get_tensor: Callable[[str], NDArray[Any]]
+            return Contents(found.header, tensors)
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str], form: FileFormat) -> Iterator[_OpenFile]:
-    """Open a file of a format; every error becomes a `FileError` that names it."""
+def _opened(path: str | os.PathLike[str], form: FileFormat) -> Iterator[tuple[Any, FoundContents]]:
+    """Open a file of a format, checked but for the values of its arrays.
+
+    Every error becomes a `FileError` that names it.
+    """
     source, kind = checked_path(path), form.kind
     if not source.is_file():
         what = "a folder" if source.is_dir() else "nothing"
@@ -420,7 +414,7 @@ def _opened(path: str | os.PathLike[str], form: FileFormat) -> Iterator[_OpenFil
                 for name, array in slices.items()
             }
             check_layouts(arrays, form.layouts or {}, form.sizes(header))
-            yield _OpenFile(metadata, header, arrays, file.get_tensor)
+            yield file, FoundContents(header, arrays, {})
     except FileError as error:
         raise FileError(f"{source}: {error}") from error
     except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from habitus.corpus import Corpus
 from habitus.corpus.documents import VERSION
-from habitus.corpus.packing import pack_counts, unpack_counts
+from habitus.corpus.sparse import SparseCounts
 from habitus.errors import FileError
 from habitus.files import FileFormat
 
@@ -29,9 +29,10 @@ def as_arrays(rows):
 @given(documents)
 def test_unpacking_gives_back_words_and_counts(rows):
     words, counts, indptr = as_arrays(rows)
-    found = unpack_counts(pack_counts(words, counts, indptr), indptr)
-    np.testing.assert_array_equal(found[0], words)
-    np.testing.assert_array_equal(found[1], counts)
+    packed = SparseCounts(counts, words, indptr, N_WORDS).packed()
+    found = SparseCounts.unpacked(*packed, indptr, N_WORDS)
+    np.testing.assert_array_equal(found.indices, words)
+    np.testing.assert_array_equal(found.data, counts)
 
 
 def busy(n=400):
@@ -80,6 +81,6 @@ def test_documents_of_other_sizes_are_refused(tmp_path):
 def test_contents_without_their_end_are_refused():
     """All bytes are there, but not the checksum that says so."""
     words, counts, indptr = as_arrays([{3: 1, 700: 2}, {5: 1}])
-    packed = pack_counts(words, counts, indptr)
+    packed, packing = SparseCounts(counts, words, indptr, N_WORDS).packed()
     with pytest.raises(FileError, match="must hold"):
-        unpack_counts(packed._replace(contents=packed.contents[:-4]), indptr)
+        SparseCounts.unpacked(packed[:-4], packing, indptr, N_WORDS)

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from habitus.corpus import shard_cache as module
-from habitus.corpus.shard_cache import ShardCache
+from habitus.corpus import shards as module
+from habitus.corpus.shards import ShardCache
 
 SIZES = (50, 12, 90, 35, 70)
 

@@ -25,16 +25,16 @@ CLIP = 0.08
 SECONDS = 25
 
 CODE = f"""
-import threading
 from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.decoder import Job
 from habitus.ingest.extraction import extract_corpus
-from habitus.ingest.live import live_documents
+from habitus.ingest.live import LiveSource
 from habitus.video import Source
 
 settings = DocumentSettings(clip={CLIP})
 corpus, notes = extract_corpus([Source("a.mp4")], settings, jobs=2)
 corpus.save("a.corpus")
-live = live_documents(Source("a.mp4"), settings, stop=threading.Event())
+live = LiveSource(Job(Source("a.mp4"), settings))
 print(len(corpus), sum(one.document.counts.sum() for one in live), notes)
 """
 

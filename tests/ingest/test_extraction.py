@@ -20,23 +20,23 @@ from habitus.corpus.vocabulary import N_SPEEDS, Vocabulary
 from habitus.errors import InvalidInputError, VideoError
 from habitus.ingest.chunks import CHUNK, ChunkCache, SourceChunks, chunk_size
 from habitus.ingest.clips import Document, DocumentSettings
-from habitus.ingest.extraction import _Recorder, _SourcePlan, extract_corpus
+from habitus.ingest.extraction import _Recorder, extract_corpus
 from habitus.ingest.live import LiveDocument
 from habitus.ingest.segments import (
-    FilePlan,
+    DecodedSegment,
     Segment,
     SegmentPool,
-    SegmentSign,
+    SourcePlan,
+    decode_watched,
     neighbouring,
-    read_segment,
 )
 from habitus.jobs.workers import LocalWorkers
 from habitus.lab import Junction, render
 from habitus.model.expected_counts import gather
 from habitus.video import Reader, Source, survey
-from habitus.video.cells import cell_motion, pyramid
 from habitus.video.motion import least_motion
 from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, repeated, texture
+from reference.motion import cell_motion, pyramid
 from reference.processes import LONG, decoders, descendants, has_loaded, wait_until, workers
 from reference.streams import free_port, playing, silent
 
@@ -637,14 +637,14 @@ def test_a_decoder_of_a_live_source_that_hangs_or_crashes(stream, recorded, by, 
 
 def test_a_sequence_that_comes_at_once_or_too_early_does_not_follow(tmp_path):
     source, settings, grid = Source("tcp://camera"), DocumentSettings(), Vocabulary(2, 2)
-    recorder = _Recorder(_SourcePlan(source, settings, SourceChunks(tmp_path, "a", None)))
+    recorder = _Recorder(SourcePlan(source, settings, SourceChunks(tmp_path, "a", None)))
     none, cells = np.empty(0, dtype=np.int64), np.zeros((2, 2), dtype=np.uint8)
     # Numbers start from 0 at each connection; three of them come 2, 3 and 7.5 s after the first.
     for seconds, number in ((0, 0), (1, 1), (2, 0), (3, 0), (4, 1), (7.5, 0)):
         document = Document(number, float(number), none, none, 25, 1.0, cells, None)
         recorder._add(LiveDocument(document, number > 0, 0.0, seconds, grid))
     recorder.writer.flush()
-    (chunk,) = recorder.writer.finished()
+    (chunk,) = map(recorder.plan.chunks.get, recorder.writer.starts)
     assert chunk.numbers.tolist() == [0, 1, 3, 5, 6, 10]
     assert [note.rpartition(": ")[2] for note in recorder.notes] == [
         "no video from 2 s to 3 s",
@@ -692,12 +692,12 @@ def test_no_source_is_an_error():
 
 def test_compiling_is_no_silence_of_the_decoder(tmp_path, monkeypatch):
     monkeypatch.setattr("habitus.ingest.segments.PATIENCE", -1.0)  # any silence is too long
-    plan = FilePlan(Source("a.mp4"), SHORT, SourceChunks(tmp_path, "a", None), None)
+    plan = SourcePlan(Source("a.mp4"), SHORT, SourceChunks(tmp_path, "a", None), None)
     with LocalWorkers(1) as processes:
         pool = SegmentPool([plan], processes)
         pool._tasks = processes.started(time.sleep, [LONG])
         with pool:  # no worker has compiled its kernels yet
-            pool._hear(0, SegmentSign())
+            pool._hear(0, DecodedSegment())
             with pytest.raises(VideoError, match="gave no frame"):
                 pool.watch(within=0.0)
 
@@ -708,17 +708,17 @@ def test_a_file_that_hangs_in_this_very_process_is_an_error(tmp_path, monkeypatc
     monkeypatch.setattr("habitus.ingest.segments.PATIENCE", 0.5)
     source, settings = Source(str(video)), DocumentSettings()
     cached = ChunkCache(tmp_path / "corpus").of_source(source, settings)
-    segment = Segment(FilePlan(source, settings, cached, 2), 0, None)
-    assert read_segment(segment).n_frames >= 50
+    segment = Segment(SourcePlan(source, settings, cached, 2), 0, None)
+    assert decode_watched(segment, {}.__setitem__).n_frames >= 50
     video.unlink()
     os.mkfifo(video)
     with pytest.raises(VideoError, match=r"video\.mp4: the decoder gave no frame for 0\.5 s"):
-        read_segment(segment)
+        decode_watched(segment, {}.__setitem__)
     os.close(os.open(video, os.O_RDWR | os.O_NONBLOCK))  # whoever waits goes on
 
 
 def test_a_worker_that_fails_gives_no_whole_segment(tmp_path):
-    plan = FilePlan(Source("none.mp4"), SHORT, SourceChunks(tmp_path, "a", None), None)
+    plan = SourcePlan(Source("none.mp4"), SHORT, SourceChunks(tmp_path, "a", None), None)
     with (
         LocalWorkers(1) as processes,
         SegmentPool([plan], processes) as pool,

@@ -32,10 +32,10 @@ from habitus.ingest.live import (
     LiveDocument,
     LiveSource,
     Notice,
-    live_documents,
 )
 from habitus.video import Frame, Source
 from reference.footage import encode, moving_square
+from reference.live import live_documents
 from reference.processes import (
     LONG,
     cpu_seconds,
@@ -294,11 +294,11 @@ def test_a_file_ends_at_its_end(footage, expected):
 
 def test_standard_input_ends_at_its_end(footage):
     code = (
-        "import threading\n"
         "from habitus.ingest.clips import DocumentSettings\n"
-        "from habitus.ingest.live import live_documents\n"
+        "from habitus.ingest.decoder import Job\n"
+        "from habitus.ingest.live import LiveSource\n"
         "from habitus.video import Source\n"
-        "found = live_documents(Source('-'), DocumentSettings(), stop=threading.Event())\n"
+        "found = LiveSource(Job(Source('-'), DocumentSettings()))\n"
         "print(*(one.document.n_frames for one in found))\n"
     )
     with footage["ts"].open("rb") as video:
@@ -473,12 +473,11 @@ def test_defaults_of_waiting():
 
 def test_the_decoder_ends_with_its_parent(start):
     code = (
-        "import threading\n"
         "from habitus.ingest.clips import DocumentSettings\n"
-        "from habitus.ingest.live import live_documents\n"
+        "from habitus.ingest.decoder import Job\n"
+        "from habitus.ingest.live import LiveSource\n"
         "from habitus.video import Source\n"
-        "source, stop = Source({!r}), threading.Event()\n"
-        "next(live_documents(source, DocumentSettings(), stop=stop, patience=600))\n"
+        "next(iter(LiveSource(Job(Source({!r}), DocumentSettings()), patience=600)))\n"
     )
     with silent() as camera:
         command = [sys.executable, "-c", code.format(camera.address)]

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from habitus import HabitusError, MarkovClusteringTopicModel, Parameters, generate
 from habitus.model import Sizes
-from habitus.model.convergence import aligned
+from habitus.model.inspection import aligned
 from reference.corpora import random_parameters
 
 N_CHAINS, N_SAMPLES = 4, 40

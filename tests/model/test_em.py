@@ -99,16 +99,16 @@ def test_objective_is_the_log_likelihood_plus_the_log_prior(name):
         for h, block in zip(prior, parameters, strict=True)
     )
     expected = float(log_space.e_step(tiny.evidence, parameters).log_likelihood) + log_prior
-    found = em.init(parameters, tiny.evidence, prior).objective
+    found = em.init([parameters], tiny.evidence, prior)[0].objective
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def climb(start, evidence, prior, smoothing, n_steps):
     """Return a copy of each state of EM: a step reuses the arrays of the state before it."""
-    state = em.init(start, evidence, prior)
+    state = em.init([start], evidence, prior)[0]
     states = [deepcopy(state)]
     for _ in range(n_steps):
-        state = em.step(state, evidence, prior, smoothing)
+        state = em.step([state], evidence, prior, smoothing)[0]
         states.append(deepcopy(state))
     return states
 

@@ -91,7 +91,7 @@ def test_the_gain_is_that_of_the_whole_bound(name):
     prior = PAPER["H"].concentrations(tiny.sizes)
     posterior = random_posterior(tiny.sizes, seed=3)
     after, gain = update_prior(posterior, prior)
-    before, there = (vb.init(posterior, tiny.evidence, p).objective for p in (prior, after))
+    before, there = (vb.init([posterior], tiny.evidence, p)[0].objective for p in (prior, after))
     np.testing.assert_allclose(gain, there - before, rtol=1e-9, atol=1e-9)
     assert gain >= 0
 
@@ -115,7 +115,7 @@ def test_at_the_end_no_single_hyperparameter_can_be_improved():
     values = fit.prior.to_json()
 
     def bound(prior):
-        return vb.init(q, evidence, prior.concentrations(Sizes(30, 3, 3))).objective
+        return vb.init([q], evidence, prior.concentrations(Sizes(30, 3, 3)))[0].objective
 
     for name, value in values.items():
         for factor in (0.99, 1.01):

@@ -96,7 +96,7 @@ def test_a_missing_package_is_named(package, method, monkeypatch):
     settings = {"learning": "gibbs", "burn_in": 1, "n_samples": 1, "min_words": 0}
     model = MarkovClusteringTopicModel(2, 2, random_state=0, **settings).fit(np.full((5, 3), 4))
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingPackageError, match=f"the package {package}") as caught:
+    with pytest.raises(MissingPackageError, match=f"needs {package}") as caught:
         getattr(model, method)()
     assert isinstance(caught.value, HabitusError)
     assert isinstance(caught.value, builtins.ImportError)

@@ -16,8 +16,8 @@ from habitus import (
     ShardedCorpus,
 )
 from habitus.corpus.shards import ThreadPasses
-from habitus.model import convergence, em, expected_counts, starts, vb
-from habitus.model.expected_counts import ShardedEvidence, expect, expect_each, gather
+from habitus.model import em, expected_counts, inspection, starts, vb
+from habitus.model.expected_counts import ShardedEvidence, expect, gather
 from habitus.model.generate import generate
 from habitus.model.parameters import Parameters, Prior, Sizes
 from reference import enumeration
@@ -60,7 +60,7 @@ def sharded(parts, **options):
 @pytest.mark.parametrize("kind", PARAMETERS.values(), ids=PARAMETERS.keys())
 def test_expected_counts_of_shards_equal_enumeration_of_all_sequences(tiny, kind):
     parameters = kind(tiny.sizes, seed=1)
-    found = expect(sharded(by_sequence(tiny)), parameters)
+    found = expect(sharded(by_sequence(tiny)), [parameters])[0]
     hidden = enumeration.enumerate_hidden(tiny, parameters)
     expected = enumeration.expected_counts(tiny, hidden)
     np.testing.assert_allclose(found.log_likelihood, np.log(hidden.evidence), rtol=1e-12)
@@ -90,9 +90,9 @@ def paths(parts, tmp_path_factory):
 def test_several_sets_in_one_pass_equal_each_alone_to_the_bit(parts):
     evidence = sharded(parts)
     sets = [random_parameters(Sizes(6480, 3, 5), seed) for seed in range(3)]
-    together = expect_each(evidence, sets, [None] * 3)
+    together = expect(evidence, sets)
     for parameters, found in zip(sets, together, strict=True):
-        alone = expect(evidence, parameters)
+        alone = expect(evidence, [parameters])[0]
         assert found.log_likelihood == alone.log_likelihood
         for name in BLOCKS:
             assert getattr(found.counts, name).tobytes() == getattr(alone.counts, name).tobytes()
@@ -104,7 +104,7 @@ def test_the_sum_is_that_of_shards_counted_alone_and_added_as_a_tree(parts):
     alone = [expected_counts.count_shard(gather(part), mixture) for part in reversed(parts)][::-1]
     a, b, c, d, e, f = alone
     by_hand = ((a + b) + (c + d)) + (e + f)
-    found = expect(sharded(parts), parameters)
+    found = expect(sharded(parts), [parameters])[0]
     assert found.log_likelihood == by_hand.log_likelihood
     assert found.counts.xi.tobytes() == by_hand.xi.tobytes()
     assert found.counts.pi.tobytes() == by_hand.pi.tobytes()
@@ -166,8 +166,8 @@ def shuffled(parts):
 
 def test_the_order_in_which_shards_are_counted_does_not_matter(parts):
     parameters = random_parameters(Sizes(6480, 3, 5), seed=0)
-    one = expect(shuffled(parts), parameters)
-    other = expect(sharded(parts), parameters)
+    one = expect(shuffled(parts), [parameters])[0]
+    other = expect(sharded(parts), [parameters])[0]
     assert one.log_likelihood == other.log_likelihood
     assert all(a.tobytes() == b.tobytes() for a, b in zip(one.counts, other.counts, strict=True))
 
@@ -199,11 +199,11 @@ def test_the_objective_never_falls(parts, step):
     sizes = Sizes(6480, 5, 3)
     evidence, prior = sharded(parts), Prior.of("H+1").concentrations(sizes)
     if step == "em":
-        state = em.init(random_parameters(sizes, 1), evidence, prior)
-        advance = lambda state: em.step(state, evidence, prior, 0.0)  # noqa: E731
+        state = em.init([random_parameters(sizes, 1)], evidence, prior)[0]
+        advance = lambda state: em.step([state], evidence, prior, 0.0)[0]  # noqa: E731
     else:
-        state = vb.init(random_posterior(sizes, 1), evidence, prior)
-        advance = lambda state: vb.step(state, evidence, prior)  # noqa: E731
+        state = vb.init([random_posterior(sizes, 1)], evidence, prior)[0]
+        advance = lambda state: vb.step([state], evidence, prior)[0]  # noqa: E731
     for _ in range(15):
         before = state.objective
         state = advance(state)
@@ -224,20 +224,20 @@ def test_a_run_that_has_converged_stops_while_others_go_on(parts):
     seeds = np.random.SeedSequence(1).spawn(4)
     for objective, seed in zip(together.restarts_, seeds, strict=True):
         prior = Prior.of("H+1").concentrations(sizes)
-        start = starts.documents_start(evidence, sizes, np.random.default_rng(seed))
-        state, before = em.init(start, evidence, prior), -np.inf
+        start = starts.documents_starts(evidence, sizes, [np.random.default_rng(seed)])[0]
+        state, before = em.init([start], evidence, prior)[0], -np.inf
         for _ in range(60):
             if abs(state.objective - before) < TOLERANCE * evidence.n_tokens:
                 break
             before = state.objective
-            state = em.step(state, evidence, prior, 5e-6)
+            state = em.step([state], evidence, prior, 5e-6)[0]
         assert objective == state.objective
 
 
 def test_the_start_is_to_the_bit_that_of_the_joined_corpus(corpus, parts):
     sizes = Sizes(6480, 7, 5)
-    one = starts.documents_start(gather(corpus), sizes, np.random.default_rng(3))
-    other = starts.documents_start(sharded(parts), sizes, np.random.default_rng(3))
+    one = starts.documents_starts(gather(corpus), sizes, [np.random.default_rng(3)])[0]
+    other = starts.documents_starts(sharded(parts), sizes, [np.random.default_rng(3)])[0]
     assert all(a.tobytes() == b.tobytes() for a, b in zip(one, other, strict=True))
 
 
@@ -270,7 +270,7 @@ def test_what_made_the_shards_is_recovered():
     parts = [generate(true, [50] * 200, rng).corpus for _ in range(6)]
     model = MarkovClusteringTopicModel(4, 3, n_restarts=5, random_state=0)
     model.fit(ShardedCorpus.of(parts))
-    found = convergence.aligned(model.parameters_, true)
+    found = inspection.aligned(model.parameters_, true)
     np.testing.assert_allclose(
         found.word_given_behaviour, true.word_given_behaviour, rtol=0, atol=0.01
     )
@@ -323,7 +323,7 @@ def test_what_cannot_be_learnt_is_told(parts):
     word = parts[3].counts.indices[0]
     impossible.phi[word] = 0.0
     with pytest.raises(LearningError, match=r"shard \d: document \d+ has probability zero"):
-        expect(sharded(parts), impossible)
+        expect(sharded(parts), [impossible])
 
 
 def test_a_pass_is_interrupted_between_shards(parts):

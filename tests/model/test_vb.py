@@ -35,7 +35,7 @@ def test_bound_equals_the_enumerated_expectation(tiny, name):
     prior = prior_of(name, tiny.sizes)
     for seed in range(3):
         posterior = random_posterior(tiny.sizes, seed)
-        found = vb.init(posterior, tiny.evidence, prior).objective
+        found = vb.init([posterior], tiny.evidence, prior)[0].objective
         expected = enumeration.evidence_lower_bound(tiny, posterior, prior)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
@@ -48,10 +48,10 @@ def test_bound_is_under_the_log_evidence_and_comes_near_it(case, name):
     tiny = TINY[case]
     prior = prior_of(name, tiny.sizes)
     log_evidence = np.log(enumeration.enumerate_collapsed(tiny, prior).evidence)
-    state = vb.init(random_posterior(tiny.sizes, seed=4), tiny.evidence, prior)
+    state = vb.init([random_posterior(tiny.sizes, seed=4)], tiny.evidence, prior)[0]
     for _ in range(100):
         assert state.objective <= log_evidence
-        state = vb.step(state, tiny.evidence, prior)
+        state = vb.step([state], tiny.evidence, prior)[0]
     assert log_evidence - 4 < state.objective <= log_evidence
 
 
@@ -61,7 +61,7 @@ def test_updates_equal_the_printed_equations(tiny, name):
     """Eq. (19) to (22), with expected counts by enumeration under the tilde parameters."""
     prior = prior_of(name, tiny.sizes)
     posterior = random_posterior(tiny.sizes, seed=5)
-    found = vb.step(vb.init(posterior, tiny.evidence, prior), tiny.evidence, prior).posterior
+    found = vb.step(vb.init([posterior], tiny.evidence, prior), tiny.evidence, prior)[0].posterior
     hidden = enumeration.enumerate_hidden(tiny, tilde(posterior))
     expected = enumeration.expected_counts(tiny, hidden)
     for block, h, n in zip(found, prior, expected, strict=True):
@@ -86,10 +86,10 @@ def climb(sizes, prior, seed, n_steps, n_tokens=50):
     start = DirichletPosterior(
         *(h + 20 * block for h, block in zip(prior, random_parameters(sizes, seed), strict=True))
     )
-    state = vb.init(start, evidence, prior)
+    state = vb.init([start], evidence, prior)[0]
     bounds = [state.objective]
     for _ in range(n_steps):
-        state = vb.step(state, evidence, prior)
+        state = vb.step([state], evidence, prior)[0]
         bounds.append(state.objective)
     return np.array(bounds)
 
@@ -135,9 +135,9 @@ def test_tiny_weights_with_a_tiny_beta_raise_an_error_instead_of_nan():
     sizes = Sizes(n_words=3, n_topics=2, n_behaviours=2)
     prior = Prior(beta=1e-3).concentrations(sizes)
     evidence = gather(Corpus(counts))
-    state = vb.init(random_posterior(sizes, seed=9), evidence, prior)
+    state = vb.init([random_posterior(sizes, seed=9)], evidence, prior)[0]
     with pytest.raises(LearningError, match="hyperparameters too small"):
-        vb.step(state, evidence, prior)
+        vb.step([state], evidence, prior)[0]
 
 
 MAGNITUDES = np.concatenate([np.geomspace(1e-8, 1e8, 20_001), np.linspace(0.5, 20, 10_001)])

@@ -16,7 +16,7 @@ import pytest
 
 from habitus.errors import InvalidInputError
 from habitus.ingest.clips import DocumentSettings
-from habitus.ingest.live import LiveDocument, live_documents
+from habitus.ingest.live import LiveDocument
 from habitus.site.packet_ring import (
     AFTER,
     AGAIN,
@@ -30,6 +30,7 @@ from habitus.site.packet_ring import (
 )
 from habitus.video import Reader, Source
 from reference.footage import FPS, HEIGHT, WIDTH, encode, texture
+from reference.live import live_documents
 from reference.processes import LONG, decoders, wait_until
 from reference.recordings import turned
 from reference.streams import free_port, motion_jpeg, playing, rtsp

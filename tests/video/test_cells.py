@@ -6,10 +6,11 @@ import pytest
 from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.video import cells
-from habitus.video.cells import FLAT, LEAST_MOTION, Scratch, cell_motion, halve, pyramid
+from habitus.video.cells import FLAT, LEAST_MOTION, Scratch, halve
 from reference import cells as twins
 from reference.footage import HEIGHT, WIDTH, moving_square, texture
 from reference.footage import SIDE as SQUARE
+from reference.motion import cell_motion, pyramid
 
 CELL = 8
 ROWS, COLUMNS = HEIGHT // CELL, WIDTH // CELL

@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 from habitus import Corpus
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
-from habitus.ingest.live import LiveDocument, live_documents
+from habitus.ingest.live import LiveDocument
 from habitus.video import Source
 from habitus.video.source import redacted, redacted_text
 from reference.commands import habitus
 from reference.footage import FPS, encode, moving_square
+from reference.live import live_documents
 from reference.two_lanes import two_lanes
 
 X264 = {"preset": "ultrafast", "crf": "15", "g": "25"}

@@ -4,9 +4,8 @@
 - `documents`: word counts of documents in time order, and their file
 - `stands`: words of a second kind, cells in which something stands
 - `looks`: small pictures of a scene in every light, and whether two show one view
-- `packing`: their counts packed, for files
-- `shards`: a corpus in several files, which are never all loaded at once
-- `shard_cache`: what is made of each of them, kept in memory and in a temporary file
+- `sparse`: their counts as arrays, and packed for files
+- `shards`: a corpus in several files, which are never all loaded at once, and what is kept of each
 - `tree_sum`: sums over them that are the same to the bit, whoever makes the parts
 - `checks`: checks of the values that a corpus is made of
 """

@@ -4,10 +4,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NotRequired, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, Self
 
 import numpy as np
-from annotated_types import Interval
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import TypedDict
 
@@ -26,8 +25,7 @@ from habitus.corpus.checks import (
 )
 from habitus.corpus.clocks import LAST_MINUTE, NO_CLOCK
 from habitus.corpus.looks import GRID, joined_looks
-from habitus.corpus.packing import WIDEST, PackedCounts, pack_counts, unpack_counts
-from habitus.corpus.sparse import SparseCounts
+from habitus.corpus.sparse import Packing, SparseCounts
 from habitus.corpus.stands import STANDING, StandingWords
 from habitus.corpus.vocabulary import Vocabulary, WordKind, moves_in
 from habitus.errors import FileError, InvalidInputError, optional_package
@@ -55,9 +53,6 @@ PLAIN = 3
 """Version of files whose counts are not packed."""
 
 
-PlaneCount = Annotated[int, Interval(ge=1, le=WIDEST)]
-
-
 class ExtractionSettings(TypedDict, total=False):
     """How documents were extracted from video; other entries are kept as they are."""
 
@@ -70,13 +65,6 @@ class ExtractionSettings(TypedDict, total=False):
     scale: int | float | None
     mask: Text | None
     region: Text | None
-
-
-class Packing(TypedDict):
-    """How counts are packed; see `habitus.corpus.packing`."""
-
-    step_bytes: PlaneCount
-    count_bytes: PlaneCount
 
 
 class StandingHeader(TypedDict):
@@ -609,11 +597,9 @@ class Corpus:
         Counts must be whole numbers.
         """
         header, tensors = self.contents()
-        entries = self.entries
-        packed = pack_counts(entries.indices, entries.data, entries.indptr)
-        packing = {"step_bytes": packed.step_bytes, "count_bytes": packed.count_bytes}
+        packed, packing = self.entries.packed()
         kept = {name: array for name, array in tensors.items() if name not in ("data", "indices")}
-        return Contents(header | {"packing": packing}, kept | {"packed": packed.contents})
+        return Contents(header | {"packing": packing}, kept | {"packed": packed})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -623,9 +609,8 @@ class Corpus:
         """
         header, tensors = FORMAT.read(path)
         try:
-            words, counted, indptr = _entries(header, tensors)
             return cls(
-                entries=SparseCounts(counted, words, indptr, header["n_words"]),
+                entries=_entries(header, tensors),
                 times=tensors["times"],
                 lengths=tensors["lengths"],
                 vocabulary=header["vocabulary"],
@@ -663,18 +648,15 @@ def sizes_of(header: CorpusHeader) -> Mapping[str, int | range]:
 FORMAT = FileFormat("corpus", VERSION, CorpusHeader, LAYOUTS, sizes_of)
 
 
-def _entries(header: Mapping[str, Any], tensors: Tensors) -> tuple[NDArray[Any], ...]:
-    """Return words, counts and where each document starts, as a file has them."""
-    indptr, packing = tensors["indptr"], header.get("packing")
-    if packing is None or "packed" not in tensors:
-        for name in ("data", "indices"):
-            if name not in tensors:
-                raise FileError(f"the array {name} is missing")
-        return tensors["indices"], tensors["data"], indptr
-    if not len(indptr) or indptr[0] != 0 or (np.diff(indptr) < 0).any():
-        raise FileError("the array indptr must start with 0 and never fall")
-    packed = PackedCounts(tensors["packed"], packing["step_bytes"], packing["count_bytes"])
-    return *unpack_counts(packed, indptr), indptr
+def _entries(header: Mapping[str, Any], tensors: Tensors) -> SparseCounts:
+    """Return the counts of a file, packed or not."""
+    indptr, packing, n_words = tensors["indptr"], header.get("packing"), header["n_words"]
+    if packing is not None and "packed" in tensors:
+        return SparseCounts.unpacked(tensors["packed"], packing, indptr, n_words)
+    for name in ("data", "indices"):
+        if name not in tensors:
+            raise FileError(f"the array {name} is missing")
+    return SparseCounts(tensors["data"], tensors["indices"], indptr, n_words)
 
 
 def smallest(data: NDArray[Any]) -> NDArray[Any]:

@@ -6,6 +6,10 @@ whoever works on which shard, and in whatever order they finish.
 """
 
 import os
+import pickle
+import shutil
+import tempfile
+import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,14 +19,14 @@ from functools import cached_property, partial
 from itertools import chain, pairwise
 from operator import attrgetter
 from pathlib import Path
+from threading import Lock
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from habitus.corpus.documents import Corpus, corpus_header
+from habitus.corpus.documents import Corpus, corpus_header, smallest
 from habitus.corpus.looks import joined_looks
-from habitus.corpus.shard_cache import ShardCache
 from habitus.corpus.tree_sum import Summable, tree_sum
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError, LearningError
@@ -36,6 +40,8 @@ SPILL_BYTES = 1 << 36
 R = TypeVar("R")
 S = TypeVar("S", bound=Summable)
 T = TypeVar("T", bound=tuple[Any, ...])
+Fields = list[tuple[Any, "np.dtype[Any] | None"]]
+"""Of a named tuple: arrays in small types and the types that they had, other values and None."""
 
 
 def in_order(task: Callable[[int], R], numbers: Iterable[int], n_threads: int = 1) -> Iterator[R]:
@@ -105,6 +111,69 @@ class PassWorkers(Protocol):
     def passes(self, corpus: "ShardedCorpus", make: Callable[[Corpus], T]) -> ShardPasses[T]:
         """Return what a function makes of each shard, made once as far as it can be kept."""
         ...
+
+
+class ShardCache(Generic[T]):
+    """What is made of each shard: named tuples of arrays, made once and then kept.
+
+    The first that fit into `keep_bytes` are kept in memory, others in a temporary file, as long as
+    that takes less than `spill_bytes` and less than half of the free disk; the rest are made anew.
+    Arrays are kept in the smallest types of whole numbers that hold them, and are given back as
+    they were made.
+    """
+
+    def __init__(self, make: Callable[[int], T], *, keep_bytes: int, spill_bytes: int) -> None:
+        self._make, self._left, self._spill_left = make, keep_bytes, spill_bytes
+        self._known: dict[int, tuple[Any, Fields | int]] = {}
+        """Type of each tuple, and its fields or where they begin in the file."""
+        self._file: Any = None
+        self._lock = Lock()
+
+    def __call__(self, number: int) -> T:
+        """Return what is made of a shard."""
+        if number in self._known:
+            kind, fields = self._known[number]
+            if isinstance(fields, int):
+                with self._lock:
+                    self._file.seek(fields)
+                    fields = pickle.load(self._file)  # noqa: S301 - our own, without a name
+            values = (v if dtype is None else v.astype(dtype, copy=False) for v, dtype in fields)
+            made: T = kind(*values)
+            return made
+        made = self._make(number)
+        if self._left > 0 or self._spill_left > 0:
+            with self._lock:
+                if number not in self._known:
+                    self._keep(number, made)
+        return made
+
+    def _keep(self, number: int, made: T) -> None:
+        """Keep one more in memory, or in the file, if there is room for it."""
+        arrays = (isinstance(part, np.ndarray) for part in made)
+        fields: Fields = [
+            (smallest(part), part.dtype) if array else (part, None)
+            for part, array in zip(made, arrays, strict=True)
+        ]
+        n_bytes = sum(value.nbytes for value, dtype in fields if dtype is not None)
+        if n_bytes <= self._left:
+            self._known[number] = type(made), fields
+            self._left -= n_bytes
+            return
+        try:
+            if self._file is None and self._spill_left > 0:
+                free = shutil.disk_usage(tempfile.gettempdir()).free
+                self._spill_left = min(self._spill_left, free // 2)
+                # Without a name: it goes with the process, however that ends.
+                self._file = tempfile.TemporaryFile()  # noqa: SIM115
+                weakref.finalize(self, self._file.close)
+            if n_bytes <= self._spill_left:
+                start = self._file.seek(0, 2)
+                pickle.dump(fields, self._file, protocol=pickle.HIGHEST_PROTOCOL)
+                self._file.flush()
+                self._known[number] = type(made), start
+                self._spill_left -= n_bytes
+        except OSError:  # no such folder, or the disk is full
+            self._spill_left = 0
 
 
 class ThreadPasses(ShardPasses[T]):
@@ -251,7 +320,7 @@ class ShardedCorpus:
     ) -> Self:
         """Return the corpus of shards that are in memory; parameters and errors as of `open`."""
         shards = [LoadedShard(f"shard {i}", corpus) for i, corpus in enumerate(corpora)]
-        described = [(shard, _empty(shard.corpus), _clip_of(shard.corpus)) for shard in shards]
+        described = [(shard, shard.corpus.take([]), _clip_of(shard.corpus)) for shard in shards]
         return cls._checked(described, keep_bytes, spill_bytes)
 
     @classmethod
@@ -460,11 +529,6 @@ def _described(path: str | os.PathLike[str]) -> tuple[CorpusFile, Corpus, float 
         clip = Corpus(np.zeros((n_documents, 1)), times=times).clip
     file = Path(path).absolute()  # workers have other folders
     return CorpusFile(file, n_documents, file.stat().st_size), like, clip
-
-
-def _empty(corpus: Corpus) -> Corpus:
-    """Return a corpus without documents that is like another."""
-    return corpus.take(np.arange(0))
 
 
 def _clip_of(corpus: Corpus) -> float | None:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Flags
-from habitus.corpus.packing import PackedCounts, pack_counts, unpack_counts
 from habitus.corpus.sparse import SparseCounts
 from habitus.errors import InvalidInputError
 from habitus.files import Contents, Tensors
@@ -115,16 +114,12 @@ class StandingWords:
             return Contents({}, {})
         onsets = self.entries.documents - self.entries.data.astype(np.int64)
         first = int(onsets.min(initial=0))
-        packed = pack_counts(self.entries.indices, onsets - first, self.entries.indptr)
-        header = {
-            "packing": {"step_bytes": packed.step_bytes, "count_bytes": packed.count_bytes},
-            "n_cells": self.entries.n_words,
-            "first": first,
-        }
+        packed, packing = replace(self.entries, data=onsets - first).packed()
+        header = {"packing": packing, "n_cells": self.entries.n_words, "first": first}
         return Contents(
             {STANDING: header},
             {
-                STANDING: packed.contents,
+                STANDING: packed,
                 f"{STANDING}_indptr": self.entries.indptr,
                 f"{STANDING}_known": self.known.astype(np.uint8),
             },
@@ -135,9 +130,7 @@ class StandingWords:
         """Return the words of a file; None where it has none."""
         if header is None or STANDING not in tensors:
             return None
-        indptr, packing = tensors[f"{STANDING}_indptr"], header["packing"]
-        packed = PackedCounts(tensors[STANDING], packing["step_bytes"], packing["count_bytes"])
-        cells, onsets = unpack_counts(packed, indptr)
-        entries = SparseCounts(onsets, cells, indptr, header["n_cells"]).compact()
-        ages = entries.documents - (onsets + header["first"])
+        packed = tensors[STANDING], header["packing"], tensors[f"{STANDING}_indptr"]
+        entries = SparseCounts.unpacked(*packed, header["n_cells"]).compact()
+        ages = entries.documents - (entries.data + header["first"])
         return cls(replace(entries, data=ages), tensors[f"{STANDING}_known"] != 0)

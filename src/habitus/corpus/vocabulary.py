@@ -353,11 +353,6 @@ def moves_in(vocabulary: Vocabulary, coarser: Vocabulary) -> NDArray[np.int64]:
     return np.asarray(directions * coarser.speeds + speeds)
 
 
-@cache
-def _numbers_of_moves(vocabulary: Vocabulary) -> NDArray[np.int64]:
-    return moves_in(vocabulary.finest, vocabulary)
-
-
 def scale_of(width: int, height: int) -> float:
     """Return the pixels of the camera's frame per pixel of the analysed frame, by default.
 
@@ -390,7 +385,7 @@ def count_words(
     """
     flat = moves.reshape(-1)
     moving = np.flatnonzero(flat >= 0)
-    numbers = _numbers_of_moves(vocabulary)[flat[moving]]
+    numbers = moves_in(vocabulary.finest, vocabulary)[flat[moving]]
     words = np.sort(moving % vocabulary.n_cells * vocabulary.per_cell + numbers)
     # As `np.unique(words, return_counts=True)`, in half the time.
     is_first = np.ones(len(words) + 1, dtype=np.bool_)

@@ -3,12 +3,12 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -216,28 +216,11 @@ class SourceChunks:
                 yield self.get(number)
 
 
-class ChunkPlace(Protocol):
-    """Where chunks are put: the cache, or memory."""
-
-    @property
-    def size(self) -> int:
-        """Documents per chunk."""
-        ...
-
-    def put(self, start: int, chunk: Chunk) -> None:
-        """Keep a chunk, by the number of its first document."""
-        ...
-
-    def get(self, start: int) -> Chunk:
-        """Return a chunk."""
-        ...
-
-
 class ChunkWriter:
-    """Collects documents in order, and writes each chunk when it is complete."""
+    """Collects documents in order, and puts each chunk of a size where it belongs."""
 
-    def __init__(self, chunks: ChunkPlace) -> None:
-        self.chunks, self.size = chunks, chunks.size
+    def __init__(self, put: Callable[[int, Chunk], None], size: int) -> None:
+        self.put, self.size = put, size
         self.documents: list[Document] = []
         self.starts: list[int] = []
         """Chunks that were written."""
@@ -254,7 +237,7 @@ class ChunkWriter:
         """Write the documents that are waiting."""
         if self.documents:
             start = self._chunk() * self.size
-            self.chunks.put(start, Chunk.of(self.documents))
+            self.put(start, Chunk.of(self.documents))
             self.documents = []
             self.starts.append(start)
 
@@ -262,11 +245,6 @@ class ChunkWriter:
     def written(self) -> int:
         """Number of the first document that may be missing in the cache."""
         return self.starts[-1] + self.size if self.starts else 0
-
-    def finished(self) -> Iterator[Chunk]:
-        """Yield the chunks that were written."""
-        for start in self.starts:
-            yield self.chunks.get(start)
 
     def _chunk(self) -> int:
         return self.documents[0].number // self.size

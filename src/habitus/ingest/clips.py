@@ -212,7 +212,11 @@ def compare_frames(
         if number < since:
             continue
         moves, change = None, 0.0
-        wanted = frame.decoded is not None and (scheduled(time) or (anew and is_reference(frame)))
+        decoded = frame.decoded
+        # A frame that others are predicted from is never skipped.
+        wanted = decoded is not None and (
+            scheduled(time) or (anew and decoded.pict_type != PictureType.B)
+        )
         if not frame.intact or frame.redrawn:
             before, anew = None, frame.redrawn
         elif wanted:
@@ -222,11 +226,6 @@ def compare_frames(
                 moves, change = motion.between(before, after, time - last)
             before, last = after, time
         yield ComparedFrame(frame, number, moves, change)
-
-
-def is_reference(frame: Frame) -> bool:
-    """Return whether other frames may be predicted from a frame, so that it is never skipped."""
-    return bool(frame.decoded.pict_type != PictureType.B)
 
 
 def documents(

@@ -62,6 +62,8 @@ class Sign(Enum):
     """A frame was decoded."""
     COMPILING = 2
     """Kernels have to be compiled first."""
+    GONE = 3
+    """The process has ended."""
 
 
 class TimedDocument(NamedTuple):
@@ -102,15 +104,6 @@ class FrameSizeError(VideoError):
         )
 
 
-class Silence(Enum):
-    """No message came in time."""
-
-    SILENCE = 0
-
-
-SILENCE = Silence.SILENCE
-
-
 @dataclass(frozen=True)
 class Job:
     """What a decoder process is to do."""
@@ -144,7 +137,7 @@ class Decoder:
 
     def __init__(self, job: Job, fork_server: ForkServer) -> None:
         self.job, self.fork_server = job, fork_server
-        self.messages: queue.Queue[Message | None] = queue.Queue(QUEUE_SIZE)
+        self.messages: queue.Queue[Message] = queue.Queue(QUEUE_SIZE)
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
@@ -179,7 +172,7 @@ class Decoder:
         self.process.connection.close()
 
     def _receive(self, process: Child) -> None:
-        """Move messages to the queue, then None at their end."""
+        """Move messages to the queue, and say at their end that the process is gone."""
         with contextlib.suppress(EOFError, OSError):
             while True:
                 message = process.connection.recv()
@@ -187,23 +180,19 @@ class Decoder:
                     report_compiling()
                 else:
                     self.messages.put(message)
-        self.messages.put(None)
+        self.messages.put(Sign.GONE)
 
-    def next_message(self, *, within: float) -> Message | Silence | None:
-        """Return the next message, None at the end, or `SILENCE` after `within` seconds."""
+    def next_message(self, *, within: float) -> Message | None:
+        """Return the next message, or None after `within` seconds."""
         try:
             return self.messages.get(timeout=within)
         except queue.Empty:
-            return SILENCE
+            return None
 
     def order(self, order: Order) -> None:
         """Have the source opened, whose last message is an `EndOfSource` or an error; or finish."""
         with contextlib.suppress(OSError):  # it has ended, which the messages show
             self.process.connection.send(order)
-
-    def exit_code(self) -> int | None:
-        """Return the exit code of a process that is at its end."""
-        return self.process.wait(1.0)
 
 
 def decode(job: Job, connection: Connection, *opened: int) -> None:
@@ -259,30 +248,20 @@ def _send_connection(job: Job, parent: Connection, stop: threading.Event) -> Job
             parent.send(Length(survey(job.source).duration))
         with Reader(job.source, tap=job.tap) as reader:
             vocabulary = vocabulary_of(reader, job.settings)
-            job = replace(job, expected=job.expected or vocabulary)
-            _check_expected(vocabulary, job)
+            usual = job.expected or vocabulary
+            job = replace(job, expected=usual)
+            if not vocabulary.refines(usual):
+                sizes = (vocabulary.width, vocabulary.height), (usual.width, usual.height)
+                raise FrameSizeError.of(job.source, *sizes)
             parent.send(vocabulary)
-            send_documents(job, reader, parent, stop)
+            prompt = job.source.is_live if job.prompt is None else job.prompt
+            frames = _ArrivingFrames(reader, parent, stop, job.speed)
+            for document in documents(frames, job.settings, prompt=prompt):
+                parent.send(TimedDocument(document, frames.arrival(document.time)))
+            parent.send(EndOfSource(reader.notes))
     except HabitusError as error:
         parent.send(error)
     return job
-
-
-def _check_expected(vocabulary: Vocabulary, job: Job) -> None:
-    """Raise if a source does not have the frame size that is expected."""
-    usual = job.expected
-    if usual is not None and not vocabulary.refines(usual):
-        sizes = (vocabulary.width, vocabulary.height), (usual.width, usual.height)
-        raise FrameSizeError.of(job.source, *sizes)
-
-
-def send_documents(job: Job, reader: Reader, parent: Connection, stop: threading.Event) -> None:
-    """Send the documents and notes of an open source, and that it ended."""
-    prompt = job.source.is_live if job.prompt is None else job.prompt
-    frames = _ArrivingFrames(reader, parent, stop, job.speed)
-    for document in documents(frames, job.settings, prompt=prompt):
-        parent.send(TimedDocument(document, frames.arrival(document.time)))
-    parent.send(EndOfSource(reader.notes))
 
 
 def has_end(source: Source) -> bool:

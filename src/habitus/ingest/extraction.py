@@ -3,13 +3,12 @@
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Self
 
-from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError, VideoError
 from habitus.files import work_folder
 from habitus.ingest.chunks import (
@@ -18,22 +17,16 @@ from habitus.ingest.chunks import (
     ChunkWriter,
     CorpusBuilder,
     Extraction,
-    SourceChunks,
 )
-from habitus.ingest.clips import (
-    ROUNDING,
-    DocumentSettings,
-    vocabulary_of,
-)
+from habitus.ingest.clips import ROUNDING, DocumentSettings, vocabulary_of
 from habitus.ingest.decoder import Job
 from habitus.ingest.live import LiveDocument, LiveSource
 from habitus.ingest.segments import (
-    FilePlan,
     Segment,
     SegmentPool,
-    SegmentTasks,
+    SourcePlan,
     cached_documents,
-    read_segment,
+    decode_watched,
 )
 from habitus.jobs.workers import DECODING, LocalWorkers, Workers, compile_ahead
 from habitus.progress import Progress, ProgressCallback, ignore_progress
@@ -110,7 +103,7 @@ def extract_corpus(
             any_file = not all(source.is_live for source in sources)
             preload = DECODING if any_file else None  # while the files are looked at
             workers = stack.enter_context(LocalWorkers(jobs, preload=preload))
-        cache = stack.enter_context(_chunk_cache(output))
+        cache = ChunkCache(output or stack.enter_context(work_folder()) / "corpus")
         end = None if duration is None else math.ceil(duration / settings.clip)
         plans = [_plan(source, settings, cache, end) for source in sources]
         _check_same_grid(plans)
@@ -151,66 +144,38 @@ def extract_file(source: Source, settings: DocumentSettings | None = None) -> Ex
     settings = settings or DocumentSettings()
     cache = ChunkCache(Path("corpus"))  # nothing is written to it
     plan = _surveyed(_plan(source, settings, cache, None), cache, None)
-    if plan.file is None:
+    if source.is_live:
         raise InvalidInputError(f"{source.name} is no file: it can be read only once")
-    builder = CorpusBuilder(settings)
+    builder, chunks = CorpusBuilder(settings), dict[int, Chunk]()
     try:
-        read = read_segment(Segment(plan.file, 0, None))
-        builder.add_source(read.chunks.values(), plan.vocabulary)
+        decoded = decode_watched(Segment(plan, 0, None), chunks.__setitem__)
+        builder.add_source(chunks.values(), plan.vocabulary)
         corpus, faults = builder.finish(plan.vocabulary)
     except VideoError as error:
         raise VideoError(f"{source.name}: {str(error).removeprefix(f'{source.name}: ')}") from None
-    return Extraction(corpus, [f"{source.name}: {note}" for note in read.notes] + faults)
-
-
-@contextmanager
-def _chunk_cache(output: Path | None) -> Iterator[ChunkCache]:
-    """Give a cache beside the corpus, or a temporary one."""
-    if output is not None:
-        yield ChunkCache(output)
-        return
-    with work_folder() as folder:
-        yield ChunkCache(folder / "corpus")
-
-
-@dataclass
-class _SourcePlan:
-    """What is known of a source before it is decoded."""
-
-    source: Source
-    settings: DocumentSettings
-    chunks: SourceChunks
-    vocabulary: Vocabulary | None = None
-    """None for a live source: it is opened only once, by the process that decodes it."""
-    duration: float | None = None
-    fps: float = 25.0
-    file: FilePlan | None = None
-    """None for a live source."""
-    surveyed: bool = True
-    """Whether the packets of a file have been read, not its header alone."""
+    return Extraction(corpus, [*decoded.notes, *faults])
 
 
 def _plan(
     source: Source, settings: DocumentSettings, cache: ChunkCache, end: int | None
-) -> _SourcePlan:
+) -> SourcePlan:
     """Open a file, and check that the settings fit it; a live source is not opened.
 
     What the header of a file declares is believed; see `_surveyed`.
     """
-    plan = _SourcePlan(source, settings, cache.of_source(source, settings, end=end))
+    plan = SourcePlan(source, settings, cache.of_source(source, settings, end=end))
     if source.is_live:
         return plan
     with Reader(source) as reader:
         plan.vocabulary, plan.fps = vocabulary_of(reader, settings), reader.fps
         watched_cells(plan.vocabulary, mask=settings.mask, region=settings.region)
-    until = _until(settings, end)
-    plan.surveyed = not 0 < (reader.declared or 0.0) <= LONGEST_DECLARED
-    if plan.surveyed or reader.declared is None:
-        return _file_plan(plan, survey(source, until=until), cache, end)
-    return _file_plan(plan, Survey(min(reader.declared, until), steady=True), cache, end)
+    until, declared = _until(settings, end), reader.declared or 0.0
+    plan.surveyed = not 0 < declared <= LONGEST_DECLARED
+    packets = Survey(min(declared, until), steady=True)
+    return _file_plan(plan, survey(source, until=until) if plan.surveyed else packets, cache, end)
 
 
-def _surveyed(plan: _SourcePlan, cache: ChunkCache, end: int | None) -> _SourcePlan:
+def _surveyed(plan: SourcePlan, cache: ChunkCache, end: int | None) -> SourcePlan:
     """Read the packets of a file; return its plan, or another one where its header was wrong."""
     if plan.surveyed:
         return plan
@@ -226,19 +191,20 @@ def _until(settings: DocumentSettings, end: int | None) -> float:
 
 
 def _file_plan(
-    opened: _SourcePlan, packets: Survey, cache: ChunkCache, end: int | None
-) -> _SourcePlan:
+    opened: SourcePlan, packets: Survey, cache: ChunkCache, end: int | None
+) -> SourcePlan:
     """Return the plan of a file that was opened, by what is known of its packets."""
     source, (duration, steady), clip = opened.source, packets, opened.settings.clip
     settings = replace(opened.settings, still_every=max(1, int(duration / clip / STILLS)))
     last = int(duration / clip) + 2  # times are rounded
     n_documents = min(last, end or last) if steady else None
     chunks = cache.of_source(source, settings, end=end, n_documents=n_documents)
-    file = FilePlan(source, settings, chunks, n_documents)
-    return replace(opened, settings=settings, chunks=chunks, duration=duration, file=file)
+    return replace(
+        opened, settings=settings, chunks=chunks, duration=duration, n_documents=n_documents
+    )
 
 
-def _check_same_grid(plans: Sequence[_SourcePlan]) -> None:
+def _check_same_grid(plans: Sequence[SourcePlan]) -> None:
     """Raise if the sources have different vocabularies."""
     grids = [(plan.source.name, plan.vocabulary) for plan in plans if plan.vocabulary]
     for name, grid in grids:
@@ -250,55 +216,28 @@ def _check_same_grid(plans: Sequence[_SourcePlan]) -> None:
             )
 
 
-class _Meter:
-    """Reports how many seconds of video are done, and how fast."""
-
-    def __init__(
-        self, plans: Sequence[_SourcePlan], duration: float | None, report: ProgressCallback
-    ) -> None:
-        limits = [min(plan.duration or math.inf, duration or math.inf) for plan in plans]
-        self.total = None if math.inf in limits else sum(limits)
-        self.fps, self.report = plans[0].fps, report
-        self.cached, self.started = 0.0, time.monotonic()
-        """Seconds of video that were in the cache; when decoding started."""
-
-    def show(self, n_frames: int, live: float = 0.0, lost: Sequence[str] = ()) -> None:
-        """Report frames decoded from files, seconds of live sources, and which of them are lost."""
-        passed = max(time.monotonic() - self.started, 1e-3)
-        decoded = n_frames / self.fps + live
-        rate = (n_frames + live * self.fps) / passed
-        note = f"{rate:.0f} frames/s, {decoded / passed:.0f} x real time"
-        if lost:
-            note = f"waiting for {', '.join(lost)}"
-        done = min(self.cached + decoded, self.total or math.inf)
-        self.report(Progress("extracting", done, self.total, note))
-
-
 class _Decoding:
     """All processes that decode: a pool for files, a recorder per live source."""
 
     def __init__(
         self,
-        plans: Sequence[_SourcePlan],
+        plans: Sequence[SourcePlan],
         *,
         workers: Workers,
         duration: float | None,
         progress: ProgressCallback,
     ) -> None:
-        files = [plan.file for plan in plans if plan.file]
-        self.plans, self.meter = plans, _Meter(plans, duration, progress)
-        self.pool: SegmentPool | SegmentTasks
-        if isinstance(workers, LocalWorkers):
-            self.pool = SegmentPool(files, workers, self.report)
-        else:
-            self.pool = SegmentTasks(files, workers, self.report)
+        files = [plan for plan in plans if not plan.source.is_live]
+        limits = [min(plan.duration or math.inf, duration or math.inf) for plan in plans]
+        self.total = None if math.inf in limits else sum(limits)
+        self.plans, self.progress, self.started = plans, progress, time.monotonic()
+        self.pool = SegmentPool(files, workers, self.report)
         self.recorders = {
-            number: _Recorder(plan) for number, plan in enumerate(plans) if plan.file is None
+            number: _Recorder(plan) for number, plan in enumerate(plans) if plan.source.is_live
         }
         segments = self.pool.segments
-        self.meter.cached = sum(
-            cached_documents(file, segments) * file.settings.clip for file in files
-        )
+        self.cached = sum(cached_documents(file, segments) * file.settings.clip for file in files)
+        """Seconds of video that were in the cache."""
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -312,16 +251,23 @@ class _Decoding:
         self._stack.close()
 
     def report(self) -> None:
-        """Report progress."""
-        recorders = self.recorders.values()
+        """Report how many seconds of video are done, how fast, and which sources are lost."""
+        recorders, fps, n_frames = self.recorders.values(), self.plans[0].fps, self.pool.n_frames
         recorded = sum(recorder.seconds for recorder in recorders)
         lost = [recorder.name for recorder in recorders if recorder.live.lost_at is not None]
-        self.meter.show(self.pool.n_frames, recorded, lost)
+        passed = max(time.monotonic() - self.started, 1e-3)
+        decoded = n_frames / fps + recorded
+        rate = (n_frames + recorded * fps) / passed
+        note = f"{rate:.0f} frames/s, {decoded / passed:.0f} x real time"
+        if lost:
+            note = f"waiting for {', '.join(lost)}"
+        done = min(self.cached + decoded, self.total or math.inf)
+        self.progress(Progress("extracting", done, self.total, note))
 
     def chunks(self, number: int) -> Iterator[Chunk]:
         """Yield the chunks of a source in order."""
-        file = self.plans[number].file
-        return self.pool.chunks(file) if file else self.recorders[number].writer.finished()
+        plan, recorder = self.plans[number], self.recorders.get(number)
+        return map(plan.chunks.get, recorder.writer.starts) if recorder else self.pool.chunks(plan)
 
     @property
     def notes(self) -> list[str]:
@@ -366,7 +312,7 @@ class _Recorder:
     between sequences, and a note.
     """
 
-    def __init__(self, plan: _SourcePlan) -> None:
+    def __init__(self, plan: SourcePlan) -> None:
         self.plan, self.name, self.clip = plan, plan.source.name, plan.settings.clip
         self.wanted = plan.chunks.end
         """Number of documents that are wanted; None for all."""
@@ -376,7 +322,7 @@ class _Recorder:
             may_end=self.wanted is None and not _is_endless(plan.source),
             must_start=True,
         )
-        self.writer = ChunkWriter(plan.chunks)
+        self.writer = ChunkWriter(plan.chunks.put, plan.chunks.size)
         self.notes: list[str] = []
         self.n_recorded, self.last, self.shift = 0, -2, 0
         """Number of documents; number of the latest; by how much numbers are shifted."""

@@ -4,14 +4,13 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from habitus.backlog import growing_wait
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, VideoError
-from habitus.ingest.clips import Document, DocumentSettings
+from habitus.ingest.clips import Document
 from habitus.ingest.decoder import (
-    SILENCE,
     TICK,
     Decoder,
     EndOfSource,
@@ -25,7 +24,6 @@ from habitus.ingest.decoder import (
 )
 from habitus.jobs.fork_server import ForkServer
 from habitus.jobs.workers import DECODING, fork_server_of
-from habitus.video import PacketTap, Source
 
 # Seconds to the first new attempt; the time between attempts doubles with each that failed.
 FIRST_WAIT = 1.0
@@ -68,40 +66,8 @@ class LiveDocument(NamedTuple):
     vocabulary: Vocabulary
 
 
-def live_documents(
-    source: Source,
-    settings: DocumentSettings,
-    *,
-    stop: threading.Event,
-    tap: PacketTap | None = None,
-    **options: Any,
-) -> Iterator[LiveDocument | Notice]:
-    """Yield the documents of a source as they are completed, until `stop` is set.
-
-    Each has a still. Close the generator, or set `stop` and exhaust it, to end the decoder process.
-
-    Parameters
-    ----------
-    source, settings, tap
-        As of `Job`.
-    stop
-        Ends the generator when set.
-    **options
-        Further options of `LiveSource`.
-
-    Yields
-    ------
-    LiveDocument or Notice
-        Documents, and messages about lost and recovered connections.
-    """
-    job = Job(source, replace(settings, still_every=1), tap=tap)
-    with LiveSource(job, stop=stop, **options) as live:
-        while not (stop.is_set() or live.ended):
-            yield from live.poll()
-
-
 class LiveSource:
-    """A source whose documents are taken as they are completed; use it in a `with` block.
+    """A source whose documents are taken as they are completed: iterated, or in a `with` block.
 
     A file or standard input ends at its end. A stream never does: if it refuses the connection,
     ends, sends nothing for `patience` seconds, or is not as expected, it is opened again after 1,
@@ -196,6 +162,12 @@ class LiveSource:
             self._fork_server.kill()
             self._fork_server = None
 
+    def __iter__(self) -> Iterator[LiveDocument | Notice]:
+        """Yield what comes until the source has ended or `stop` is set; then end the decoder."""
+        with self:
+            while not (self.stop.is_set() or self.ended):
+                yield from self.poll()
+
     def poll(self) -> Iterator[LiveDocument | Notice]:
         """Yield what came within a moment.
 
@@ -214,12 +186,12 @@ class LiveSource:
             self._open_in_time(decoder)
             return
         message = decoder.next_message(within=TICK)
-        if message is SILENCE:
+        if message is None:
             if time.monotonic() - self._since > self._within:
                 self._end_decoder()
                 yield from self._lose(f"{self.source.name}: no data for {self.patience:g} s")
-        elif message is None:
-            code = decoder.exit_code()
+        elif message is Sign.GONE:
+            code = decoder.process.wait(1.0)
             self._end_decoder()
             # Who ends us by a signal may send it to the decoder too, and to the decoder first.
             if not self.stop.wait(MARGIN):

@@ -2,10 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from habitus.model.convergence import SampleChain
 from habitus.model.generate import GeneratedCorpus, draw_parameters, generate
 from habitus.model.inspection import Successor, TopWords, TransitionGraph
-from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior, Sizes
+from habitus.model.parameters import (
+    Assignments,
+    DirichletPosterior,
+    Parameters,
+    Prior,
+    SampleChain,
+    Sizes,
+)
 from habitus.model.topic_model import TopicModel
 
 if TYPE_CHECKING:

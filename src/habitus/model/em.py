@@ -13,7 +13,6 @@ from habitus.model.expected_counts import (
     EvidenceShards,
     ExpectedCounts,
     expect,
-    expect_each,
 )
 from habitus.model.messages import SAFE
 from habitus.model.parameters import Concentrations, Parameters
@@ -34,18 +33,15 @@ class EMState(NamedTuple):
     """Columns that the last M-step found without mass; None before the first one."""
 
 
-def init(parameters: Parameters, evidence: EvidenceShards, prior: Concentrations) -> EMState:
-    """Return the state at given parameters, which are copied."""
-    (state,) = init_each([parameters], evidence, prior)
-    return state
-
-
-def init_each(
+def init(
     starts: Sequence[Parameters], evidence: EvidenceShards, prior: Concentrations
 ) -> list[EMState]:
-    """Return the state of each run, as `init` does, with one pass over the documents for all."""
+    """Return the state of each run at its parameters, which are copied.
+
+    One pass over the documents serves all runs.
+    """
     copies = [Parameters(*(block.copy() for block in start)) for start in starts]
-    e_steps = expect_each(evidence, copies, [None] * len(copies))
+    e_steps = expect(evidence, copies)
     return [
         EMState(parameters, e_step, e_step.log_likelihood + log_prior(parameters, prior), None)
         for parameters, e_step in zip(copies, e_steps, strict=True)
@@ -53,23 +49,15 @@ def init_each(
 
 
 def step(
-    state: EMState, evidence: EvidenceShards, prior: Concentrations, smoothing: float
-) -> EMState:
-    """Run one iteration: an M-step on the last expected counts, then an E-step.
-
-    The arrays of the previous state are reused, so that learning needs two copies of phi in all:
-    continue with the state returned.
-    """
-    (after,) = step_each([state], evidence, prior, smoothing)
-    return after
-
-
-def step_each(
     states: Sequence[EMState], evidence: EvidenceShards, prior: Concentrations, smoothing: float
 ) -> list[EMState]:
-    """Run one iteration of each run, as `step` does, with one pass over the documents for all."""
+    """Run one iteration of each run: an M-step on the last expected counts, then an E-step.
+
+    The arrays of the previous states are reused, so that learning needs two copies of phi in all:
+    continue with the states returned. One pass over the documents serves all runs.
+    """
     maximised = [maximise(state.e_step.counts, prior, smoothing) for state in states]
-    e_steps = expect_each(
+    e_steps = expect(
         evidence, [estimates for estimates, _ in maximised], [s.parameters.phi for s in states]
     )
     return [
@@ -117,11 +105,11 @@ def next_batch(
     """
     n = before.n_documents + evidence.n_documents
     weight = (evidence.n_documents / n) ** DECAY
-    counts = expect(evidence, parameters).counts
+    (e_step,) = expect(evidence, [parameters])
     mean = ExpectedCounts(
         *(
             (1 - weight) * old + weight / evidence.n_documents * new
-            for old, new in zip(before.counts, counts, strict=True)
+            for old, new in zip(before.counts, e_step.counts, strict=True)
         )
     )
     estimates, _ = maximise(ExpectedCounts(*(n * block for block in mean)), prior, smoothing)

@@ -26,7 +26,7 @@ from habitus.corpus.documents import Bag, Corpus
 from habitus.corpus.shards import ShardedCorpus, go_on, pick_documents, without_number
 from habitus.corpus.tree_sum import Summable, Sums, tree_sum
 from habitus.errors import LearningError
-from habitus.model.messages import ForwardMessages, filter_forward, smooth_backward
+from habitus.model.messages import filter_forward, smooth_backward
 from habitus.model.parameters import Parameters
 
 Counted = TypeVar("Counted", bound=Summable)
@@ -220,8 +220,6 @@ class EStep(NamedTuple):
     """Result of an E-step."""
 
     counts: ExpectedCounts
-    messages: ForwardMessages | None
-    """Forward messages of a corpus in one shard; not kept of several."""
     log_likelihood: float
     """ln p(x_{1:T}), ln K of Eq. (12)."""
 
@@ -255,8 +253,6 @@ class ShardCounts:
     xi: Array
     """Transitions to z' from z: n_{z',z}, next behaviours x behaviours."""
     log_likelihood: float
-    messages: ForwardMessages | None
-    """Forward messages of a single shard."""
 
     def __add__(self, other: "ShardCounts") -> "ShardCounts":
         """Return the counts of both."""
@@ -265,7 +261,6 @@ class ShardCounts:
             self.pi + other.pi,
             self.xi + other.xi,
             self.log_likelihood + other.log_likelihood,
-            None,
         )
 
 
@@ -300,22 +295,17 @@ def topic_proportions(evidence: Evidence, parameters: Parameters, behaviours: Ar
     return np.asarray(topics / topics.sum(axis=1, keepdims=True))
 
 
-def expect(evidence: EvidenceShards, parameters: Parameters, out: Array | None = None) -> EStep:
-    """Run the E-step; the counts of phi are written to `out` where given.
-
-    VB passes its tilde parameters, which need not be normalised. A document of probability zero
-    raises a `LearningError`.
-    """
-    (e_step,) = expect_each(evidence, [parameters], [out])
-    return e_step
-
-
-def expect_each(
-    evidence: EvidenceShards, sets: Sequence[Parameters], outs: Sequence[Array | None]
+def expect(
+    evidence: EvidenceShards, sets: Sequence[Parameters], outs: Sequence[Array] | None = None
 ) -> list[EStep]:
-    """Run the E-steps of several sets of parameters, as `expect` does, in one pass over shards."""
+    """Run the E-steps of several sets of parameters in one pass over the documents.
+
+    The counts of phi are written to `outs` where given. VB passes its tilde parameters, which need
+    not be normalised. A document of probability zero raises a `LearningError`.
+    """
     mixtures = [Mixture.of(parameters) for parameters in sets]
     counted = evidence.map_reduce(partial(_count_each, mixtures))
+    outs = outs or [np.empty_like(parameters.phi) for parameters in sets]
     return [_divided(*parts) for parts in zip(counted.parts, mixtures, sets, outs, strict=True)]
 
 
@@ -326,37 +316,29 @@ def _count_each(mixtures: Sequence[Mixture], shard: Evidence) -> Sums[ShardCount
 def count_shard(shard: Evidence, mixture: Mixture) -> ShardCounts:
     """Return the part of the E-step that adds up over shards."""
     indptr, words, counts, first, _ = shard
-    tokens = np.empty_like(mixture.probability)
-    *forward, pi_counts, xi_counts = _count(
-        indptr, words, counts, first, mixture.log_probability, mixture.pi, mixture.xi, tokens
+    _, log_probability, pi, xi = mixture
+    tokens, pi_counts, xi_counts, log_evidence = _count(
+        indptr, words, counts, first, log_probability, pi, xi
     )
-    messages = ForwardMessages(*forward)
-    log_likelihood = float(messages.log_evidence.sum())
+    log_likelihood = float(log_evidence.sum())
     if log_likelihood == -np.inf:
-        raise LearningError(_impossible(messages))
-    return ShardCounts(tokens, pi_counts, xi_counts, log_likelihood, messages)
+        raise LearningError(
+            f"document {int(np.argmin(log_evidence))} has probability zero under every behaviour: "
+            "the start excludes its words, or hyperparameters too small for them do; use larger "
+            "hyperparameters or, for EM, smoothing above 0 (5e-6 by default)"
+        )
+    return ShardCounts(tokens, pi_counts, xi_counts, log_likelihood)
 
 
 def _divided(
-    counted: ShardCounts, mixture: Mixture, parameters: Parameters, out: Array | None
+    counted: ShardCounts, mixture: Mixture, parameters: Parameters, word_topic: Array
 ) -> EStep:
-    """Split the tokens of all shards between topics."""
+    """Split the tokens of all shards between topics; `word_topic` receives the counts of phi."""
     phi, theta, _, _ = parameters
-    word_topic = np.empty_like(phi) if out is None else out
     topic_behaviour = _split(counted.tokens, mixture.probability, phi, padded(theta), word_topic)
     theta_counts = topic_behaviour[:, : theta.shape[1]].copy()
     counts = ExpectedCounts(word_topic, theta_counts, counted.pi, counted.xi)
-    return EStep(counts, counted.messages, counted.log_likelihood)
-
-
-def _impossible(messages: ForwardMessages) -> str:
-    """Return the error message for a document of probability zero."""
-    document = int(np.argmin(messages.log_evidence))
-    return (
-        f"document {document} has probability zero under every behaviour: the start excludes its "
-        "words, or hyperparameters too small for them do; use larger hyperparameters or, "
-        "for EM, smoothing above 0 (5e-6 by default)"
-    )
+    return EStep(counts, counted.log_likelihood)
 
 
 def padded(matrix: Array) -> Array:
@@ -439,16 +421,8 @@ def scatter(
     indptr: Indices, words: WordIds, counts: Array, posterior: Array, n_words: int
 ) -> Array:
     """Return `C.T @ posterior`, words x behaviours, both padded to a multiple of LANES columns."""
-    sums = np.empty((n_words, posterior.shape[1]))
-    _scatter(indptr, words, counts, posterior, sums)
-    return sums
-
-
-@compiled_lanes
-def _scatter(indptr: Indices, words: WordIds, counts: Array, posterior: Array, sums: Array) -> None:
-    """`sums[:] = C.T @ posterior`."""
+    sums = np.zeros((n_words, posterior.shape[1]))
     width = np.uint64(posterior.shape[1])
-    sums[:] = 0
     flat, shares = sums.reshape(-1), posterior.reshape(-1)
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     for t in range(len(indptr) - 1):
@@ -465,6 +439,7 @@ def _scatter(indptr: Indices, words: WordIds, counts: Array, posterior: Array, s
                 flat[i + one] += n * b
                 flat[i + two] += n * c
                 flat[i + three] += n * d
+    return sums
 
 
 @compiled_lanes
@@ -513,13 +488,10 @@ def _count(
     log_mixed: Array,
     pi: Array,
     xi: Array,
-    tokens: Array,
-) -> tuple[Array, Array, Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array]:
     """Count the documents of a shard in one kernel, so that threads do not wait for each other.
 
-    Return the messages and the counts of pi and xi; `tokens` receives `C.T @ posterior`. The result
-    is one flat tuple: a NamedTuple inside it would be made by Python code, and Numba does not check
-    whether Ctrl-C has interrupted that.
+    Return `C.T @ posterior`, the counts of pi and xi, and the log evidence of each.
     """
     n = len(pi)
     sums = _row_sums(indptr, words, counts, log_mixed)
@@ -529,11 +501,5 @@ def _count(
     for t in range(len(posterior)):
         for z in range(n):
             posterior[t, z] = smoothed.posterior[t, z]
-    _scatter(indptr, words, counts, posterior, tokens)
-    return (
-        messages.log_predicted,
-        messages.log_filtered,
-        messages.log_evidence,
-        smoothed.first,
-        smoothed.transitions,
-    )
+    tokens = scatter(indptr, words, counts, posterior, len(log_mixed))
+    return tokens, smoothed.first, smoothed.transitions, messages.log_evidence

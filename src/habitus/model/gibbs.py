@@ -71,9 +71,9 @@ def step(
 
 def tokens_of(evidence: Evidence) -> Tokens:
     """Return the tokens of the evidence, whose counts must be whole numbers."""
-    n_tokens = int(evidence.counts.sum())
-    words, starts = _repeat_words(evidence.indptr, evidence.words, evidence.counts, n_tokens)
-    return Tokens(words, starts, evidence.first)
+    counts = evidence.counts.astype(np.int64)
+    starts = np.append(0, np.cumsum(counts))[evidence.indptr]
+    return Tokens(np.repeat(evidence.words, counts), starts, evidence.first)
 
 
 def estimate(counts: ExpectedCounts, prior: Concentrations) -> Parameters:
@@ -102,22 +102,6 @@ def log_joint(counts: ExpectedCounts, prior: Concentrations) -> float:
             total += float((gammaln(column[used] + h[used]) - gammaln(h[used])).sum())
             total += float(gammaln(h.sum()) - gammaln(h.sum() + column.sum()))
     return total
-
-
-@compiled
-def _repeat_words(
-    indptr: Indices, words: WordIds, counts: Array, n_tokens: int
-) -> tuple[WordIds, Indices]:
-    """`np.repeat(words, counts)`, and the position of each document in it."""
-    repeated, starts = np.empty(n_tokens, dtype=np.int32), np.zeros(len(indptr), dtype=np.int64)
-    token = 0
-    for t in range(len(indptr) - 1):
-        for j in range(indptr[t], indptr[t + 1]):
-            for _ in range(int(counts[j])):
-                repeated[token] = words[j]
-                token += 1
-        starts[t + 1] = token
-    return repeated, starts
 
 
 class SweepArrays(NamedTuple):

@@ -128,11 +128,11 @@ def fit_hyperparameters(
     start = _checked(model, n_iterations)
     evidence = gather(model.in_own_words(corpus), min_words=model.min_words)
     prior = Prior.of(model.prior).concentrations(model.sizes)
-    state = vb.init(start, evidence, prior)
+    (state,) = vb.init([start], evidence, prior)
     bounds, values, enough = [], [], tolerance * evidence.counts.sum()
     for iteration in range(n_iterations):
         before = state.objective
-        state = vb.step(state, evidence, prior)
+        (state,) = vb.step([state], evidence, prior)
         reached = state.objective
         prior, gain = update_prior(state.posterior, prior)
         state = state._replace(objective=reached + gain)

@@ -1,14 +1,16 @@
-"""Learnt parameters for people and other tools: top words, the transition graph, data frames."""
+"""Learnt parameters for people and other tools: top words, transitions, data frames, samples."""
 
-from importlib import import_module
+from collections.abc import Sequence
+from inspect import signature
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from habitus.arrays import Array, Indices
 from habitus.corpus.vocabulary import Direction, Vocabulary
-from habitus.errors import InvalidInputError, MissingPackageError
-from habitus.model.parameters import Parameters
+from habitus.errors import InvalidInputError, optional_package
+from habitus.model.parameters import Parameters, SampleChain
 
 WordsOf = Literal["topics", "behaviours"]
 FrameOf = Literal["topics", "behaviours", "mixtures", "transitions"]
@@ -140,32 +142,25 @@ def dataframe(
         raise InvalidInputError(
             f"of must be one of {', '.join(map(repr, frames))}, found {of!r}", parameter="of"
         )
-    pd = import_pandas()
+    pd = optional_package("pandas", "A data frame")
     values, rows, columns = frames[of]
     index: Any = pd.RangeIndex(len(values), name=rows)
     if rows == "word" and vocabulary is not None:
-        index = pd.MultiIndex.from_frame(_described_words(vocabulary))
+        index = pd.MultiIndex.from_frame(pd.DataFrame(_described_words(vocabulary)))
     names = pd.RangeIndex(values.shape[1], name=columns)
     return pd.DataFrame(values, index=index, columns=names)
 
 
-def _described_words(vocabulary: Vocabulary) -> Any:
+def _described_words(vocabulary: Vocabulary) -> dict[str, NDArray[Any]]:
     """Return id, cell, direction and speed of every word; no speed where words know none."""
     words = np.arange(vocabulary.n_words)
     rows, columns, directions, speeds = np.unravel_index(words, vocabulary.shape)
     names = np.array([direction.name.lower() for direction in Direction])
-    described = {"word": words, "row": rows, "column": columns, "direction": names[directions]}
+    described: dict[str, NDArray[Any]] = {"word": words, "row": rows, "column": columns}
+    described["direction"] = names[directions]
     if vocabulary.speeds > 1:
         described["speed"] = np.array(["slow", "fast"])[speeds]
-    return import_pandas().DataFrame(described)
-
-
-def import_pandas() -> Any:
-    """Return the module pandas, or raise an error that names it."""
-    try:
-        return import_module("pandas")
-    except ImportError as error:
-        raise MissingPackageError("a data frame needs the package pandas") from error
+    return described
 
 
 ALIKE = 0.85
@@ -193,3 +188,90 @@ def matched_behaviours(before: Parameters, after: Parameters) -> dict[int, int]:
     likeness = old.T @ new
     pairs = zip(*linear_sum_assignment(likeness, maximize=True), strict=True)
     return {int(k): int(n) for k, n in pairs if likeness[k, n] >= ALIKE}
+
+
+DIMENSIONS = {
+    "phi": ["word", "topic"],
+    "theta": ["topic", "behaviour"],
+    "pi": ["behaviour"],
+    "xi": ["next_behaviour", "behaviour"],
+}
+"""Names of the dimensions of each parameter in an ArviZ data set."""
+
+
+def aligned(sample: Parameters, reference: Parameters) -> Parameters:
+    """Renumber topics and behaviours to match a reference of the same sizes.
+
+    The posterior does not change when they are renumbered, so independent chains number them
+    differently (label switching).
+    The assignment minimises the total variation distances between the paired distributions:
+    p(word | topic) for topics, p(word | behaviour) for behaviours.
+    """
+    return sample.relabelled(
+        _matching(reference.phi, sample.phi),
+        _matching(reference.word_given_behaviour, sample.word_given_behaviour),
+    )
+
+
+def _matching(reference: Array, columns: Array) -> Indices:
+    """Return the column that is matched to each column of the reference."""
+    from scipy.optimize import linear_sum_assignment
+
+    return linear_sum_assignment(total_variation(reference, columns))[1].astype(np.int64)
+
+
+def total_variation(first: Array, second: Array) -> Array:
+    """Return the total variation distance of each column of one matrix from each of another.
+
+    0 for equal, 1 for disjoint distributions: columns of `first` x columns of `second`.
+
+    Examples
+    --------
+    >>> total_variation(np.array([[1.0, 0.5], [0.0, 0.5]]), np.array([[0.0], [1.0]])).tolist()
+    [[1.0], [0.5]]
+    """
+    return np.asarray(np.abs(first[:, :, None] - second[:, None, :]).sum(axis=0) / 2)
+
+
+def to_arviz(
+    chains: Sequence[SampleChain],
+    reference: Parameters,
+    parameters: Sequence[str] = Parameters._fields,
+) -> Any:
+    """Return samples of several chains as an ArviZ data set; see `TopicModel.to_arviz`.
+
+    Topics and behaviours of every sample are aligned to those of `reference`.
+    """
+    if not any(chain.samples for chain in chains):
+        raise InvalidInputError(
+            'the model has no posterior samples: learn it with learning="gibbs" or "blocked-gibbs"',
+            parameter="learning",
+        )
+    unknown = set(parameters) - set(Parameters._fields)
+    if unknown:
+        raise InvalidInputError(
+            f"parameters must be among {', '.join(Parameters._fields)}, found "
+            f"{', '.join(map(repr, sorted(unknown)))}",
+            parameter="parameters",
+        )
+    arviz = optional_package("arviz", "A data set of posterior samples")
+    log_joint = np.stack([chain.log_joint for chain in chains])
+    groups = {
+        "posterior": {"log_joint": log_joint} | _stacked(chains, reference, parameters),
+        "sample_stats": {"lp": log_joint},
+    }
+    dims = {name: DIMENSIONS[name] for name in parameters}
+    if "posterior" in signature(arviz.from_dict).parameters:  # before ArviZ 1
+        return arviz.from_dict(**groups, dims=dims)
+    return arviz.from_dict(groups, dims=dims)
+
+
+def _stacked(
+    chains: Sequence[SampleChain], reference: Parameters, parameters: Sequence[str]
+) -> dict[str, Array]:
+    """Return each block of the aligned samples, chains x samples x the shape of the block."""
+    renumbered = [[aligned(sample, reference) for sample in chain.samples] for chain in chains]
+    return {
+        name: np.array([[getattr(sample, name) for sample in samples] for samples in renumbered])
+        for name in parameters
+    }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from threading import Event
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from habitus.errors import InvalidInputError
 from habitus.jobs.workers import Workers, number_of_workers
 from habitus.model import blocked_gibbs, em, gibbs, vb
 from habitus.model.blocked_gibbs import BlockedGibbsState
-from habitus.model.convergence import SampleChain
 from habitus.model.em import EMState
 from habitus.model.expected_counts import Evidence, EvidenceShards
 from habitus.model.gibbs import GibbsState
@@ -24,14 +23,10 @@ from habitus.model.parameters import (
     Concentrations,
     DirichletPosterior,
     Parameters,
+    SampleChain,
     Sizes,
 )
-from habitus.model.starts import (
-    Init,
-    start_assignments,
-    start_parameters_each,
-    start_posterior_each,
-)
+from habitus.model.starts import Init, start_assignments, start_parameters, start_posteriors
 from habitus.model.vb import VBState
 
 IterationCallback = Callable[[int, float], None]
@@ -90,11 +85,9 @@ def learn_em(
     callback: IterationCallback,
 ) -> list[LearningResult]:
     """Compute maximum a posteriori estimates by EM."""
-    starts = start_parameters_each(settings.init, evidence, settings.sizes, rngs)
-    states = em.init_each(starts, evidence, settings.prior)
-    steps = partial(
-        em.step_each, evidence=evidence, prior=settings.prior, smoothing=settings.smoothing
-    )
+    starts = start_parameters(settings.init, evidence, settings.sizes, rngs)
+    states = em.init(starts, evidence, settings.prior)
+    steps = partial(em.step, evidence=evidence, prior=settings.prior, smoothing=settings.smoothing)
     return [
         LearningResult(state.parameters, trace, _degenerate(state))
         for state, trace in _climb(states, steps, evidence, settings, callback)
@@ -108,9 +101,9 @@ def learn_vb(
     callback: IterationCallback,
 ) -> list[LearningResult]:
     """Compute Dirichlet posteriors by variational Bayes."""
-    starts = start_posterior_each(settings.init, evidence, settings.sizes, settings.prior, rngs)
-    states = vb.init_each(starts, evidence, settings.prior)
-    steps = partial(vb.step_each, evidence=evidence, prior=settings.prior)
+    starts = start_posteriors(settings.init, evidence, settings.sizes, settings.prior, rngs)
+    states = vb.init(starts, evidence, settings.prior)
+    steps = partial(vb.step, evidence=evidence, prior=settings.prior)
     return [
         LearningResult(state.posterior.mean(), trace, posterior=state.posterior)
         for state, trace in _climb(states, steps, evidence, settings, callback)
@@ -123,8 +116,8 @@ def learn_gibbs(
     rngs: Sequence[np.random.Generator],
     callback: IterationCallback,
 ) -> list[LearningResult]:
-    """Draw posterior samples by the paper's collapsed sampler, which takes one shard."""
-    shard, results = _one_shard(evidence), []
+    """Draw posterior samples by the paper's collapsed sampler, of documents in one shard."""
+    shard, results = cast(Evidence, evidence), []
     tokens = gibbs.tokens_of(shard)
     for rng in rngs:
         start = start_assignments(settings.init, shard, settings.sizes, rng)
@@ -141,8 +134,8 @@ def learn_blocked_gibbs(
     rngs: Sequence[np.random.Generator],
     callback: IterationCallback,
 ) -> list[LearningResult]:
-    """Draw posterior samples by the blocked sampler, which takes one shard."""
-    shard, results = _one_shard(evidence), []
+    """Draw posterior samples by the blocked sampler, of documents in one shard."""
+    shard, results = cast(Evidence, evidence), []
     for rng in rngs:
         start = _blocked_start(shard, settings, rng)
         state = blocked_gibbs.init(start, shard, settings.prior, rng)
@@ -164,18 +157,11 @@ def _blocked_start(
 ) -> Parameters:
     """Return parameters to start from; given assignments have theirs drawn."""
     if not isinstance(settings.init, Assignments):
-        (start,) = start_parameters_each(settings.init, evidence, settings.sizes, [rng])
+        (start,) = start_parameters(settings.init, evidence, settings.sizes, [rng])
         return start
     tokens = gibbs.tokens_of(evidence)
     state = gibbs.init(settings.init, tokens, settings.sizes, settings.prior)
     return blocked_gibbs.posterior_draw(state.counts, settings.prior, rng)
-
-
-def _one_shard(evidence: EvidenceShards) -> Evidence:
-    """Return evidence that samplers can take, or raise."""
-    if isinstance(evidence, Evidence):
-        return evidence
-    raise InvalidInputError("samplers take documents in one shard", parameter="learning")
 
 
 LEARNERS: dict[str, Learner] = {

@@ -16,8 +16,14 @@ from habitus.corpus.looks import GRID
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, HabitusError
 from habitus.files import Contents, FileFormat, Tensors
-from habitus.model.convergence import SampleChain
-from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior, Sizes
+from habitus.model.parameters import (
+    Assignments,
+    DirichletPosterior,
+    Parameters,
+    Prior,
+    SampleChain,
+    Sizes,
+)
 from habitus.model.topic_model import TopicModel
 from habitus.model.validation import check_parameters
 from habitus.schema import (
@@ -34,7 +40,6 @@ from habitus.schema import (
     Text,
 )
 
-"""Format version."""
 ARRAYS = ("objective_", "restarts_", "belief_", "transitions_")
 
 

@@ -134,6 +134,15 @@ class Assignments(NamedTuple):
         return type(self)(*(np.asarray(labels, dtype=np.int64) for labels in self))
 
 
+class SampleChain(NamedTuple):
+    """Posterior samples that one run of a sampler kept, in order."""
+
+    samples: tuple[Parameters, ...]
+    """Parameters estimated from each sample, Eq. (31) to (33)."""
+    log_joint: Array
+    """ln p(x, y, z) of each sample."""
+
+
 def sample_dirichlet(concentration: Array, rng: np.random.Generator) -> Array:
     """Draw each column from its Dirichlet, given their concentrations."""
     draws = rng.standard_gamma(concentration)

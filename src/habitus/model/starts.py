@@ -56,18 +56,21 @@ def check_init(init: Init, learning: str, sizes: Sizes, evidence: EvidenceShards
     return init.checked(sizes)
 
 
-def start_parameters_each(
+def start_parameters(
     init: Init, evidence: EvidenceShards, sizes: Sizes, rngs: Sequence[np.random.Generator]
 ) -> list[Parameters]:
     """Return the parameters that each run starts from; the runs share passes over the shards."""
     if isinstance(init, Parameters):
         return [init for _ in rngs]
-    if init == "random":
-        return [random_start(sizes, rng) for rng in rngs]
+    if init == "random":  # every column uniform on its simplex
+        shapes = block_shapes(sizes)
+        return [
+            Parameters(*(sample_dirichlet(np.ones(shape), rng) for shape in shapes)) for rng in rngs
+        ]
     return documents_starts(evidence, sizes, rngs)
 
 
-def start_posterior_each(
+def start_posteriors(
     init: Init,
     evidence: EvidenceShards,
     sizes: Sizes,
@@ -77,7 +80,7 @@ def start_posterior_each(
     """Return q(Omega) that each run of variational Bayes starts from."""
     if isinstance(init, DirichletPosterior):
         return [init for _ in rngs]
-    starts = start_parameters_each(init, evidence, sizes, rngs)
+    starts = start_parameters(init, evidence, sizes, rngs)
     return [posterior_around(start, evidence, prior) for start in starts]
 
 
@@ -93,18 +96,15 @@ def start_assignments(
             rng.integers(n_topics, size=int(evidence.counts.sum()), dtype=np.uint16),
             rng.integers(n_behaviours, size=evidence.n_documents),
         )
-    start = documents_start(evidence, sizes, rng)
+    (start,) = documents_starts(evidence, sizes, [rng])
     log_like = log_likelihoods(evidence, start.phi, start.theta)
     path: Indices = most_probable_path(log_like, evidence.first, start.pi, start.xi)
     return assignments_under(start, path, evidence, rng)
 
 
-def random_start(sizes: Sizes, rng: np.random.Generator) -> Parameters:
-    """Draw every column uniformly from its simplex."""
-    return Parameters(*(sample_dirichlet(np.ones(shape), rng) for shape in block_shapes(sizes)))
-
-
-def documents_start(evidence: EvidenceShards, sizes: Sizes, rng: np.random.Generator) -> Parameters:
+def documents_starts(
+    evidence: EvidenceShards, sizes: Sizes, rngs: Sequence[np.random.Generator]
+) -> list[Parameters]:
     """Return behaviours that resemble documents far apart, and topics that resemble behaviours.
 
     Documents are so long that the first E-step all but decides every behaviour: a start that is
@@ -114,16 +114,8 @@ def documents_start(evidence: EvidenceShards, sizes: Sizes, rng: np.random.Gener
 
     Every distance belongs to one document, and counts of a group are whole numbers: the start is to
     the bit the same however the documents are sharded, up to `MOST_SEEDED` of them. Of more, seeds
-    are drawn from as many, and it depends on the shards too.
+    are drawn from as many, and it depends on the shards too. Runs share passes over shards.
     """
-    (start,) = documents_starts(evidence, sizes, [rng])
-    return start
-
-
-def documents_starts(
-    evidence: EvidenceShards, sizes: Sizes, rngs: Sequence[np.random.Generator]
-) -> list[Parameters]:
-    """Return the start of each run, as `documents_start` does; they share passes over shards."""
     groups = _groups(evidence, sizes.n_behaviours, rngs)
     return [_around(counts, sizes, rng) for counts, rng in zip(groups, rngs, strict=True)]
 

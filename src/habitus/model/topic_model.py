@@ -17,7 +17,7 @@ from habitus.corpus.looks import joined_looks
 from habitus.corpus.shards import ShardedCorpus
 from habitus.errors import DegenerateWarning, InvalidInputError
 from habitus.jobs.workers import Workers
-from habitus.model import convergence, em, inspection
+from habitus.model import em, inspection
 from habitus.model.expected_counts import (
     Evidence,
     EvidenceShards,
@@ -504,7 +504,7 @@ class TopicModel:
         (True, True)
         """
         self._check_fitted()
-        return convergence.to_arviz(self.chains_, self.parameters_, parameters)
+        return inspection.to_arviz(self.chains_, self.parameters_, parameters)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, whole or not at all."""

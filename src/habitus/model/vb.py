@@ -7,7 +7,7 @@ import numpy as np
 
 from habitus.arrays import Array
 from habitus.compiled import compiled
-from habitus.model.expected_counts import EStep, EvidenceShards, ExpectedCounts, expect_each
+from habitus.model.expected_counts import EStep, EvidenceShards, ExpectedCounts, expect
 from habitus.model.parameters import Concentrations, DirichletPosterior, Parameters
 from habitus.model.special import log_gamma_and_digamma
 
@@ -25,33 +25,24 @@ class VBState(NamedTuple):
     """Evidence lower bound (ELBO), with all its terms."""
 
 
-def init(posterior: DirichletPosterior, evidence: EvidenceShards, prior: Concentrations) -> VBState:
-    """Return the state at a given posterior of the parameters, which is copied."""
-    (state,) = init_each([posterior], evidence, prior)
-    return state
-
-
-def init_each(
+def init(
     starts: Sequence[DirichletPosterior], evidence: EvidenceShards, prior: Concentrations
 ) -> list[VBState]:
-    """Return the state of each run, as `init` does, with one pass over the documents for all."""
-    owns = [DirichletPosterior(*(block.copy() for block in start)) for start in starts]
-    return _at_each(owns, evidence, prior, [None] * len(owns))
+    """Return the state of each run at its posterior of the parameters, which is copied.
 
-
-def step(state: VBState, evidence: EvidenceShards, prior: Concentrations) -> VBState:
-    """Run one iteration: an M-like step on the last expected counts, then an E-like step.
-
-    The arrays of the previous state are reused, as in EM: continue with the state returned.
+    One pass over the documents serves all runs.
     """
-    (after,) = step_each([state], evidence, prior)
-    return after
+    owns = [DirichletPosterior(*(block.copy() for block in start)) for start in starts]
+    return _at_each(owns, evidence, prior)
 
 
-def step_each(
+def step(
     states: Sequence[VBState], evidence: EvidenceShards, prior: Concentrations
 ) -> list[VBState]:
-    """Run one iteration of each run, as `step` does, with one pass over the documents for all."""
+    """Run one iteration of each run: an M-like step on the last expected counts, then an E-like.
+
+    The arrays of the previous states are reused, as in EM: continue with the states returned.
+    """
     posteriors = [update(state.e_step.counts, prior) for state in states]
     return _at_each(posteriors, evidence, prior, [state.posterior.phi for state in states])
 
@@ -60,7 +51,7 @@ def _at_each(
     posteriors: Sequence[DirichletPosterior],
     evidence: EvidenceShards,
     prior: Concentrations,
-    outs: Sequence[Array | None],
+    outs: Sequence[Array] | None = None,
 ) -> list[VBState]:
     """Run the E-like step at each posterior.
 
@@ -72,7 +63,7 @@ def _at_each(
         for posterior in posteriors
     ]
     tildes = [Parameters(*(block.tilde for block in logs)) for logs in blocks]
-    e_steps = expect_each(evidence, tildes, outs)
+    e_steps = expect(evidence, tildes, outs)
     return [
         VBState(posterior, e_step, e_step.log_likelihood - sum(block.divergence for block in logs))
         for posterior, e_step, logs in zip(posteriors, e_steps, blocks, strict=True)

@@ -64,7 +64,6 @@ XX, XY, YY, DX, DY, LEFT, ENERGY = range(7)
 
 Fits = NDArray[np.float64]
 """One column per gated cell, with the rows above."""
-NO_BOUNDS = np.empty(0)
 # Row and column, in `slots` from a cell's own on, of the neighbours whose motion is tried: those
 # fitted before it, then all four.
 NEIGHBOURS = np.array([[[1, 0], [0, 1], [0, 2], [0, 0]], [[0, 1], [1, 0], [1, 2], [2, 1]]])
@@ -144,18 +143,6 @@ class PyramidBuffer:
         return self.pyramid
 
 
-def pyramid(luma: Image, width: int, height: int, scale: float) -> Pyramid:
-    """Return half and quarter resolution of one frame; see `PyramidBuffer`.
-
-    Examples
-    --------
-    >>> half, quarter = pyramid(np.zeros((72, 96), np.uint8), 96, 72, 1)
-    >>> half.shape, quarter.shape
-    ((36, 48), (18, 24))
-    """
-    return PyramidBuffer(width, height, scale).fill(luma)
-
-
 @standalone
 def halve(image: Image, half: Image) -> None:
     """Fill `half` with the rounded means of 2 x 2 pixels; further ones of the image are padding.
@@ -174,56 +161,31 @@ def halve(image: Image, half: Image) -> None:
             half[y, x] = np.uint8((above + below + np.uint16(2)) >> np.uint16(2))
 
 
-def cell_motion(
-    before: Pyramid,
-    after: Pyramid,
-    watched: Flags,
-    side: int,
-    least_motion: float,
-    bounds: NDArray[np.float64] = NO_BOUNDS,
-    flat: float = FLAT,
-) -> tuple[NDArray[np.int16], float]:
-    """Return the move of each cell between two frames, and the mean change of the frame.
+class PairMotion:
+    """Motion between two frames, each of which is replaced by the next but one.
 
     Parameters
     ----------
-    before, after
+    frames
         The two frames.
     watched
         Rows x columns: the cells to examine.
     side
         Side of a cell in pixels at half resolution.
-    least_motion
-        Pixels of the analysed frame below which motion is ignored.
     bounds
-        Pixels of the analysed frame from which motion is of the next speed, ascending.
+        Pixels of the analysed frame per second from which motion is of the next speed, ascending.
     flat
         Mean squared gradient plus mean squared change below which a window is flat: its cell does
         not move unless textured cells nearby do. 0 for none.
 
-    Returns
-    -------
-    moves
-        Rows x columns: a fine direction times N_SPEEDS, plus the speed; -1 where a cell did not
-        move. No cell moves between frames of different views.
-    change
-        Mean absolute difference of the frames in grey levels; 255 between different views.
-
     Examples
     --------
     >>> image = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
-    >>> frame = pyramid(image, 64, 64, 1)
-    >>> moves, change = cell_motion(frame, frame, np.ones((8, 8), dtype=bool), 4, LEAST_MOTION)
+    >>> frame = PyramidBuffer(64, 64, 1).fill(image)
+    >>> motion = PairMotion((frame, frame), np.ones((8, 8), dtype=bool), 4, np.empty(0))
+    >>> moves, change = motion.found(1, LEAST_MOTION, 1.0)
     >>> (moves == -1).all(), change
     (np.True_, 0.0)
-    """
-    return PairMotion((before, after), watched, side, bounds, flat).found(1, least_motion, 1.0)
-
-
-class PairMotion:
-    """Motion between two frames, each of which is replaced by the next but one; see `cell_motion`.
-
-    Here, `bounds` are per second.
     """
 
     def __init__(
@@ -246,7 +208,13 @@ class PairMotion:
     def found(
         self, after: int, least_motion: float, seconds: float
     ) -> tuple[NDArray[np.int16], float]:
-        """Return moves and change until frame number 0 or 1, `seconds` later than the other."""
+        """Return moves and change until frame number 0 or 1, `seconds` later than the other.
+
+        Moves are a fine direction times N_SPEEDS, plus the speed; -1 where a cell did not move, or
+        by less than `least_motion` pixels of the analysed frame. No cell moves between frames of
+        different views, whose change is 255; else that is the mean absolute difference of the
+        frames in grey levels.
+        """
         self.limits[0], self.limits[1] = least_motion, seconds
         self._to[after]()
         return self.moves.copy(), self.change.item()

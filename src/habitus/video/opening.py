@@ -51,6 +51,11 @@ WEB, RTSP = frozenset(["http", "https"]), frozenset(["rtsp", "rtsps"])
 STARTS_OF_LISTS = (b"#EXTM3U", b"ffconcat", b"<?xml", b"v=0")
 # What FFmpeg says to a redirection, which it is told not to follow, and to a playlist.
 LEADING_ON = (av.error.OSError, av.error.ArgumentError)
+UNREACHABLE = (
+    av.error.ConnectionRefusedError,
+    av.error.ConnectionResetError,
+    av.error.ConnectionAbortedError,
+)
 
 
 @contextmanager
@@ -82,36 +87,22 @@ def open_container(source: Source) -> Iterator[Any]:
             raise VideoError(f"{source.name}: no such file")
         if path.stat().st_size == 0:
             raise VideoError(f"{source.name}: the file is empty")
-    with ExitStack() as stack, _opened(source, stack) as container:
+    with ExitStack() as stack:
+        try:
+            container = _av_opened(source, stack)
+        except av.error.ExitError:
+            raise VideoError(f"{source.name}: no answer within {source.timeout:g} s") from None
+        except UNREACHABLE as error:
+            reason = reason_of(error).lower()
+            raise VideoError(
+                f"{source.name}: cannot be reached: {reason}; check address and port"
+            ) from error
+        except (av.error.FFmpegError, OSError, ValueError) as error:
+            raise VideoError(
+                f"{source.name}: not a video that can be opened: {_reason(source, error)}"
+            ) from error
+        stack.callback(container.close)
         yield container
-
-
-UNREACHABLE = (
-    av.error.ConnectionRefusedError,
-    av.error.ConnectionResetError,
-    av.error.ConnectionAbortedError,
-)
-
-
-@contextmanager
-def _opened(source: Source, stack: ExitStack) -> Iterator[Any]:
-    """Open a source, and tell in one line why it cannot be."""
-    try:
-        container = _av_opened(source, stack)
-    except av.error.ExitError:
-        raise VideoError(f"{source.name}: no answer within {source.timeout:g} s") from None
-    except UNREACHABLE as error:
-        raise VideoError(
-            f"{source.name}: cannot be reached: {reason_of(error).lower()}; check address and port"
-        ) from error
-    except (av.error.FFmpegError, OSError, ValueError) as error:
-        raise VideoError(
-            f"{source.name}: not a video that can be opened: {_reason(source, error)}"
-        ) from error
-    try:
-        yield container
-    finally:
-        container.close()
 
 
 def reason_of(error: Exception) -> str:
