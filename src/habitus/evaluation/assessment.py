@@ -33,7 +33,6 @@ from habitus.evaluation.matching import (
     chance_of_finding,
     found_at_rates,
     found_at_threshold,
-    found_by_decisions,
 )
 from habitus.evaluation.metrics import (
     Curve,
@@ -303,7 +302,7 @@ def evaluate_events(
     judged = np.ones(len(times), dtype=np.bool_)
     scored = ScoredDocuments(-decided.astype(np.float64), judged, times, clip)
     chance = chance_of_finding(scored, counted, (), -0.5, progress)
-    found = found_by_decisions(decided, scored, counted, float("nan"))
+    found = found_at_threshold(scored, counted, -0.5)
     return Assessment(
         labels=counted,
         n_documents=len(times),
@@ -311,7 +310,7 @@ def evaluate_events(
         seconds=scored.seconds,
         threshold=None,
         documents=decision_estimates(decided, abnormal),
-        chosen=found._replace(chance=chance.at_threshold),
+        chosen=found._replace(chance=chance.at_threshold, threshold=float("nan")),
         box_hits=box_hits(events, counted, clip, footage.size),
     )
 

@@ -154,28 +154,35 @@ def _paper_run(learning: str, prior: str, approximations: Sequence[Samples]) -> 
     return LearningRun(f"{learning}-{prior}", group, methods, learning, prior)
 
 
-def _baseline_run(name: str, title: str, what: str, *, random: bool = True) -> LearningRun:
-    return LearningRun(name, "baselines", (Method(title, what),), random=random)
-
-
-OURS = LearningRun(
-    "ours",
-    "ours",
-    (
-        Method("habitus", "the default measure: habits of places", "one", "habits"),
-        Method(
-            "habitus tail",
-            "words of high surprisal, on the calibrated default model",
-            "one",
-            "tail",
-        ),
-        Method(
-            "habitus mean", "the paper's measure on the best of 20 EM restarts, words with speeds"
-        ),
+OURS = (
+    Method("habitus", "the default measure: habits of places", measure="habits"),
+    Method(
+        "habitus tail", "words of high surprisal, on the calibrated default model", measure="tail"
     ),
-    "em",
-    "H+1",
+    Method("habitus mean", "the paper's measure on the best of 20 EM restarts, words with speeds"),
 )
+BASELINE_METHODS = {
+    "lda": Method(
+        "LDA",
+        "LDA of scikit-learn: mean log-probability of a word under the document's own mixture",
+    ),
+    "hmm": Method(
+        "HMM", "MultinomialHMM of hmmlearn, filtered on-line: mean log-probability of a word"
+    ),
+    "forest": Method(
+        "Isolation forest",
+        "of scikit-learn, on ln(1 + number) of each direction and speed in the whole frame",
+    ),
+    "neighbours": Method(
+        "5 nearest neighbours",
+        "mean distance to the 5 nearest training documents: directions, speeds and amount",
+    ),
+    "amount": Method("Amount of motion", "number of words: more words are more abnormal"),
+    "odd-amount": Method(
+        "Odd amount of motion", "distance of ln(1 + number of words) from its median in training"
+    ),
+}
+RANDOM_BASELINES = ("lda", "hmm", "forest")
 LEARNING_RUNS: dict[str, LearningRun] = {
     run.name: run
     for run in (
@@ -183,39 +190,10 @@ LEARNING_RUNS: dict[str, LearningRun] = {
         *(_paper_run("vb", prior, ("one", "few", "many")) for prior in PRIORS),
         *(_paper_run("gibbs", prior, ("one", "few", "many")) for prior in PRIORS),
         _paper_run("blocked-gibbs", "1", ("one", "few")),
-        OURS,
-        _baseline_run(
-            "lda",
-            "LDA",
-            "LDA of scikit-learn: mean log-probability of a word under the document's own mixture",
-        ),
-        _baseline_run(
-            "hmm",
-            "HMM",
-            "MultinomialHMM of hmmlearn, filtered on-line: mean log-probability of a word",
-        ),
-        _baseline_run(
-            "forest",
-            "Isolation forest",
-            "of scikit-learn, on ln(1 + number) of each direction and speed in the whole frame",
-        ),
-        _baseline_run(
-            "neighbours",
-            "5 nearest neighbours",
-            "mean distance to the 5 nearest training documents: directions, speeds and amount",
-            random=False,
-        ),
-        _baseline_run(
-            "amount",
-            "Amount of motion",
-            "number of words: more words are more abnormal",
-            random=False,
-        ),
-        _baseline_run(
-            "odd-amount",
-            "Odd amount of motion",
-            "distance of ln(1 + number of words) from its median in training",
-            random=False,
+        LearningRun("ours", "ours", OURS, "em", "H+1"),
+        *(
+            LearningRun(name, "baselines", (method,), random=name in RANDOM_BASELINES)
+            for name, method in BASELINE_METHODS.items()
         ),
     )
 }

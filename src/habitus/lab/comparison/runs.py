@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from statistics import fmean
 from time import process_time
-from typing import NamedTuple
 
 import numpy as np
 
@@ -113,11 +112,8 @@ def carry_out(
     return _paper_model(run, footage, protocol, seed, labelled)
 
 
-class _LearntSets(NamedTuple):
-    """Sets of parameters, and the seconds until the last of them was learnt."""
-
-    sets: list[Parameters]
-    seconds: float
+_LearntSets = tuple[list[Parameters], float]
+"""Sets of parameters, and the seconds until the last of them was learnt."""
 
 
 def _paper_model(
@@ -153,7 +149,7 @@ def _learn(
         model.fit(footage.train, callback=lambda *_: times.append(process_time() - began))
     if model.samples_:
         return _gibbs_sets(model, times, protocol.few)
-    one = _LearntSets([model.parameters_], process_time() - began)
+    one = [model.parameters_], process_time() - began
     if model.posterior_ is None:
         return {"one": one}
     drawn, after = [], []
@@ -163,8 +159,8 @@ def _learn(
     few = protocol.few
     return {
         "one": one,
-        "few": _LearntSets(drawn[:few], after[few - 1]),
-        "many": _LearntSets(drawn, after[-1]),
+        "few": (drawn[:few], after[few - 1]),
+        "many": (drawn, after[-1]),
     }
 
 
@@ -191,7 +187,7 @@ def _gibbs_sets(model: TopicModel, times: list[float], few: int) -> dict[Samples
     """
     ready = times[model.burn_in - 1 :: model.thinning]
     sizes: dict[Samples, int] = {"one": 1, "few": few, "many": len(model.samples_)}
-    return {name: _LearntSets(list(model.samples_[:n]), ready[n - 1]) for name, n in sizes.items()}
+    return {name: (list(model.samples_[:n]), ready[n - 1]) for name, n in sizes.items()}
 
 
 def _default_model(

@@ -17,7 +17,7 @@ from habitus.lab.junction.layout import (
     LANE_WIDTH,
     PAVEMENT_WIDTH,
     STOP_LINE,
-    arm_direction,
+    on_arm,
 )
 
 Float32Array = NDArray[np.float32]
@@ -136,8 +136,7 @@ def _markings(
     painted = np.zeros(len(x), bool)
     colour = np.full((len(x), 3), 205.0, np.float32)
     for arm in range(4):
-        u = arm_direction(arm)
-        d, c = x * u[0] + y * u[1], x * u[1] - y * u[0]
+        d, c = on_arm(arm, x, y)
         if style.cycle is not None:
             lane = (np.abs(np.abs(c) - CYCLE_LANE) < 0.75) & (d > CORNER_START + 3.5)
             painted |= lane

@@ -11,7 +11,7 @@ pedestrians. Drivers who turn right while oncoming traffic has green give way to
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,25 +57,21 @@ MOVEMENTS = (
 """Usual movements, then those of anomalies."""
 RANKS = {"ahead": 0, "cycle-ahead": 0, "cycle-left": 1, "left": 1, "right": 2, "pavement": 0}
 """Priority where paths cross: the lower rank goes first; all other movements have rank 3."""
-
-
-class PathSection(NamedTuple):
-    """Section of a path in which a movement is abnormal, in metres along the path."""
-
-    start: float
-    end: float
+TURNS = {"left": -1, "cycle-left": -1, "right": 1, "wrong-way": 1}
+"""Arm by which a movement leaves, counted from that by which it enters; 2 for all others."""
+RIGHT_TURNS = ("right", "u-turn", "wrong-way")
+"""Movements that have the signal of right turns."""
 
 
 ABNORMAL_SECTIONS = {
-    "wrong-way": PathSection(0.0, 79.0),
-    "wrong-way-cycle": PathSection(0.0, 170.0),
-    "u-turn": PathSection(82.0, 97.0),
-    "u-turn-arm": PathSection(55.0, 70.0),
-    "pavement": PathSection(34.0, 65.0),
-    "pavement-cycle": PathSection(0.0, 170.0),
+    "wrong-way": (0.0, 79.0),
+    "wrong-way-cycle": (0.0, 170.0),
+    "u-turn": (82.0, 97.0),
+    "u-turn-arm": (55.0, 70.0),
+    "pavement": (34.0, 65.0),
+    "pavement-cycle": (0.0, 170.0),
 }
-
-
+"""Start and end of the section in which a movement is abnormal, in metres along the path."""
 HOLD_POINTS = {"u-turn": 76.5, "u-turn-arm": 52.0}
 """Where a driver waits until the whole turn is free, in metres along the path."""
 
@@ -88,6 +84,12 @@ def path_index(arm: int, movement: str) -> int:
 def arm_direction(arm: int) -> Array:
     """Return the unit vector along an arm, away from the centre."""
     return np.array([(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)][arm % 4])
+
+
+def on_arm(arm: int, x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return how far points are from the centre along an arm, and left of a driver who enters."""
+    u = arm_direction(arm)
+    return x * u[0] + y * u[1], x * u[1] - y * u[0]
 
 
 def point_on_arm(arm: int, distance: float, left: float) -> Array:
@@ -121,6 +123,10 @@ class Paths(NamedTuple):
     """Where a driver waits before a turn that needs the whole road; infinite if there is none."""
     stops: Array
     """Distance of the stop line along each path; -inf if the path crosses none."""
+    exits: NDArray[np.int64]
+    """Arm by which each path leaves."""
+    signals: NDArray[np.int64]
+    """Signal of each path, of which an arm has two: 2 * arm, plus 1 for those who turn right."""
 
 
 @cache
@@ -143,6 +149,8 @@ def paths() -> Paths:
         ranks=np.array([RANKS.get(movement, 3) for movement in 4 * MOVEMENTS]),
         holds=np.array([HOLD_POINTS.get(movement, np.inf) for movement in 4 * MOVEMENTS]),
         stops=np.array([_stop(movement) for movement in 4 * MOVEMENTS]),
+        exits=np.array([(arm + TURNS.get(m, 2)) % 4 for arm in range(4) for m in MOVEMENTS]),
+        signals=np.array([2 * arm + (m in RIGHT_TURNS) for arm in range(4) for m in MOVEMENTS]),
     )
 
 
@@ -353,6 +361,6 @@ class Signals:
         starts, greens = self.starts, self.greens
         if arm % 2 != self.main:
             return starts[2], starts[2] + greens[2]
-        if movement in ("right", "u-turn", "wrong-way"):
+        if movement in RIGHT_TURNS:
             return 0.0, starts[1] + greens[1]
         return 0.0, greens[0]

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from math import atan2, hypot
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Flags
 from habitus.lab.junction.camera import Camera
 from habitus.lab.junction.layout import (
     CROSSING_SPAN,
@@ -17,17 +17,22 @@ from habitus.lab.junction.layout import (
     MOVEMENTS,
     PAVEMENT_WIDTH,
     STOP_ALONG_PATH,
-    SignalLight,
     Signals,
+    on_arm,
     path_index,
     paths,
     point_on_arm,
 )
 from habitus.lab.junction.vehicles import (
     CAR,
+    COS,
     CYCLE,
+    HEADING,
     LORRY,
+    LUMA,
     PERSON,
+    SIN,
+    TRAVELLED,
     VAN,
     VEHICLE,
     VEHICLE_KINDS,
@@ -60,6 +65,17 @@ LANE_NAMES = tuple(f"{arm} {lane}" for arm in ARMS for lane in LANES)
 """Names of all incoming lanes, such as "east right"."""
 PASSING_SIDE = {"ahead": -1.0}
 """Movements that may pass a broken-down vehicle, and on which side (-1: right)."""
+ON_PAVEMENT = [path_index(arm, m) for arm in range(4) for m in ("pavement", "pavement-cycle")]
+"""Paths on pavements."""
+BODY = ("x", "y", "heading", "front", "length", "width", "height", "kind")
+"""Fields of a vehicle that are the first columns of an object's row, from `X` to `KIND`."""
+
+
+def random_stream(seed: int, *part: int, traffic: int | None = None) -> Generator:
+    """Return the random stream of a part of a scene, or of that part at another time."""
+    # numpy ignores a 0 at the end: traffic 0 would be the scene's own
+    when = () if traffic is None else (traffic + 1,)
+    return np.random.default_rng([seed, *part, *when])
 
 
 class Lane(NamedTuple):
@@ -172,11 +188,9 @@ def is_on_road(person: Pedestrian) -> bool:
 
 def _crossing_is_clear(arm: int, fleet: Fleet) -> bool:
     """Return whether no moving vehicle is on or near a crossing."""
-    u = point_on_arm(arm, 1.0, 0.0)
-    along = fleet["x"] * u[0] + fleet["y"] * u[1]
-    across = np.abs(fleet["x"] * u[1] - fleet["y"] * u[0])
+    along, left = on_arm(arm, fleet["x"], fleet["y"])
     near = np.abs(along - sum(CROSSING_SPAN) / 2) < 0.5 * fleet["length"] + 4
-    band = near & (across < HALF_ROAD)
+    band = near & (np.abs(left) < HALF_ROAD)
     return not bool((band & (fleet["speed"] > 0.3)).any())
 
 
@@ -232,15 +246,47 @@ class Snapshot(NamedTuple):
     time: float
     ids: NDArray[np.int64]
     """Identifiers in ascending order."""
-    kinds: NDArray[np.int64]
-    poses: Array
-    """Shape (objects, 4): x, y, heading, distance travelled."""
-    sizes: Array
-    """Shape (objects, 3): length, width, height."""
+    rows: Array
+    """A row per object, without colours: see `X`."""
     lamps: NDArray[np.int64]
     """Bits: 1 brake lights, 2 hazard lights, 4 turning left, 8 turning right."""
     anomalies: NDArray[np.int64]
     """Number of the anomaly that each object currently causes; -1 if none."""
+
+
+@dataclass(frozen=True)
+class SnapshotPair:
+    """Two successive snapshots, reduced to the objects that are in both."""
+
+    before: Snapshot
+    after: Snapshot
+    colours: dict[int, Colours]
+    """Colours of each object, by identifier."""
+
+    def at(self, time: float, rows: Array) -> Array:
+        """Return `rows` of these objects, with or without colours, as they are at a time.
+
+        Rows beyond the objects of the snapshots (signal lamps, fences) keep their places.
+        """
+        share = min(max((time - self.before.time) / STEP, 0.0), 1.0)
+        start = self.before.rows[:, : TRAVELLED + 1]
+        change = self.after.rows[:, : TRAVELLED + 1] - start
+        change[:, HEADING] = (change[:, HEADING] + np.pi) % (2 * np.pi) - np.pi
+        placed, poses = rows.copy(), start + share * change
+        placed[: len(start), : TRAVELLED + 1] = poses
+        placed[: len(start), COS] = np.cos(poses[:, HEADING])
+        placed[: len(start), SIN] = np.sin(poses[:, HEADING])
+        return placed
+
+
+def paired(before: Snapshot, after: Snapshot, colours: dict[int, Colours]) -> SnapshotPair:
+    """Return the pair of snapshots of the objects that are in both."""
+    _, *places = np.intersect1d(before.ids, after.ids, assume_unique=True, return_indices=True)
+    pair = []
+    for (time, *fields), which in zip((before, after), places, strict=True):
+        chosen: Any = (field[which] for field in fields)
+        pair.append(Snapshot(time, *chosen))
+    return SnapshotPair(*pair, colours)
 
 
 class World:
@@ -274,17 +320,12 @@ class World:
         """Colours of every object so far, by identifier."""
         self.time = -WARM_UP
         self._n_steps = 0
-        movements = np.array([MOVEMENTS[p % len(MOVEMENTS)] for p in range(len(self.paths.stops))])
-        self._on_pavement = np.char.startswith(movements, "pavement")
         self.closed_exits: set[int] = set()
         """Arms whose exit is closed to normal traffic while a vehicle comes the wrong way."""
         self.paused_lanes: set[tuple[int, str]] = set()
         """Arms and lanes in which no new vehicles arrive for now."""
         self.closed_lanes = closed
         """Lanes in which no vehicles ever arrive."""
-        self._exits = [self.exit_arm(path) for path in range(len(self.paths.stops))]
-        rights = [m in ("right", "u-turn", "wrong-way") for m in MOVEMENTS]
-        self._groups = np.array([2 * arm + right for arm in range(4) for right in rights])
         self._last = 0
         self._due = rng.exponential(1 / np.maximum(self.flows.rates, 1e-9))
         for arm, lane in closed:
@@ -306,8 +347,8 @@ class World:
         obstacles = np.array([(p.x, p.y, PERSON_RADIUS) for p in crossing]).reshape(-1, 3)
         drive(self.fleet, obstacles, self.paths, STEP, self.time)
         self.people = [p for p in self.people if walk(p, STEP, self.signals, self.time, self.fleet)]
-        riders = self.fleet["anomaly"] >= 0
-        step_aside(self.people, self.fleet[riders & self._on_pavement[self.fleet["path"]]], STEP)
+        riders = (self.fleet["anomaly"] >= 0) & np.isin(self.fleet["path"], ON_PAVEMENT)
+        step_aside(self.people, self.fleet[riders], STEP)
         ends = self.paths.lengths[self.fleet["path"]]
         gone = self.fleet["front"] - self.fleet["length"] > ends - 1
         self.fleet = self.fleet[~gone]
@@ -329,11 +370,6 @@ class World:
             vehicle["speed"] = min(float(vehicle["speed"][0]), slowest + 1.0)
         self.fleet = np.concatenate([self.fleet, vehicle])
         return self.fleet[-1:]
-
-    def light(self, path: int) -> SignalLight:
-        """Return the light that a path's signal shows."""
-        arm, movement = divmod(path, len(MOVEMENTS))
-        return self.signals.light(arm, MOVEMENTS[movement], self.time)
 
     def _arrivals(self) -> None:
         """Let vehicles and pedestrians arrive at random times, in waves."""
@@ -359,21 +395,16 @@ class World:
         return self.add(kind, path_index(arm, movement)) is not None
 
     def _show_lights(self) -> None:
-        """Show drivers their signals; each arm has two groups of signals."""
-        lights, left = np.empty(len(self.paths.stops), np.int64), np.empty(len(self.paths.stops))
-        for arm in range(4):
-            for group, rights in (("ahead", False), ("right", True)):
-                at = self._groups == 2 * arm + rights
-                lights[at] = self.signals.light(arm, group, self.time)
-                left[at] = self.signals.left_of_amber(arm, group, self.time)
-        closed = np.array([arm in self.closed_exits for arm in self._exits])
+        """Show drivers their signals."""
+        shown = [(arm, movement, self.time) for arm in range(4) for movement in ("ahead", "right")]
+        lights = np.array([self.signals.light(*each) for each in shown])[self.paths.signals]
+        left = np.array([self.signals.left_of_amber(*each) for each in shown])[self.paths.signals]
+        closed = np.isin(self.paths.exits, list(self.closed_exits))
         obey_signals(self.fleet, lights, left, closed, self.paths, self.time)
 
-    def exit_arm(self, path: int) -> int:
-        """Return the arm by which a path leaves."""
-        arm, movement = divmod(path, len(MOVEMENTS))
-        turn = {"left": -1, "cycle-left": -1, "right": 1, "wrong-way": 1}
-        return (arm + turn.get(MOVEMENTS[movement], 2)) % 4
+    def leaves_by(self, arm: int) -> Flags:
+        """Return which vehicles leave by an arm."""
+        return np.asarray(self.paths.exits[self.fleet["path"]] == arm % 4)
 
     def _pass_broken_vehicles(self) -> None:
         """Let drivers change lanes round a broken-down vehicle, and back, if there is room."""
@@ -422,24 +453,16 @@ class World:
     def snapshot(self) -> Snapshot:
         """Return a snapshot of the current state."""
         fleet, people = self.fleet, self.people
-        poses = np.array([(p.x, p.y, p.heading, p.walked) for p in people]).reshape(-1, 4)
-        sizes = np.array([(0.45, 0.5, p.height) for p in people]).reshape(-1, 3)
-        columns = [fleet[name] for name in ("x", "y", "heading", "front")]
+        walkers = [(p.x, p.y, p.heading, p.walked, 0.45, 0.5, p.height, PERSON) for p in people]
         ids = np.concatenate([fleet["id"], [p.id for p in people]]).astype(np.int64)
         order = np.argsort(ids)
-        kinds = np.concatenate([fleet["kind"], np.full(len(people), PERSON)])
+        rows = np.zeros((len(ids), LUMA))
+        rows[: len(fleet), : len(BODY)] = np.stack([fleet[name] for name in BODY], axis=1)
+        rows[len(fleet) :, : len(BODY)] = np.array(walkers).reshape(-1, len(BODY))
         on_foot = [p.anomaly if p.anomaly >= 0 and is_on_road(p) else -1 for p in people]
+        anomalies = np.concatenate([self._anomalies(), on_foot]).astype(np.int64)
         lamps = np.concatenate([self._lamps(), np.zeros(len(people), dtype=np.int64)])
-        bodies = np.stack([fleet[name] for name in ("length", "width", "height")], axis=1)
-        return Snapshot(
-            self.time,
-            ids[order],
-            kinds[order].astype(np.int64),
-            np.concatenate([np.stack(columns, axis=1), poses])[order],
-            np.concatenate([bodies, sizes])[order],
-            lamps[order],
-            np.concatenate([self._anomalies(), on_foot]).astype(np.int64)[order],
-        )
+        return Snapshot(self.time, ids[order], rows[order], lamps[order], anomalies[order])
 
     def _lamps(self) -> NDArray[np.int64]:
         """Return the lamp bits of each vehicle; see `Snapshot.lamps`."""
