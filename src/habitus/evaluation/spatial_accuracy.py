@@ -100,7 +100,9 @@ def box_hits(
             continue
         time = events[k].peak
         labelled = _as_array(label.boxes(time, time + clip) or [label.box])
-        hits.append(bool(_overlap(_as_array(events[k].boxes), labelled).any()))
+        left, top, right, bottom = _as_array(events[k].boxes).T
+        meets = _meets(left, right, labelled[:, ::2]) & _meets(top, bottom, labelled[:, 1::2])
+        hits.append(bool(meets.any()))
         chances.append(chance_of_hit(events[k].boxes, labelled, size))
     if not hits:
         return None
@@ -133,10 +135,3 @@ def _meets(starts: Boxes, ends: Boxes, labelled: Boxes) -> Flags:
 
 def _as_array(boxes: Sequence[Box]) -> Boxes:
     return np.array(boxes, dtype=np.int64).reshape(-1, 4)
-
-
-def _overlap(one: Boxes, other: Boxes) -> Flags:
-    """Return whether each box of one overlaps each box of the other."""
-    a, b = one[:, None], other[None]
-    positive = np.minimum(a[..., 2:], b[..., 2:]) > np.maximum(a[..., :2], b[..., :2])
-    return np.asarray(positive.all(axis=-1))

@@ -21,7 +21,7 @@ from habitus.arrays import Image, Indices
 from habitus.corpus.vocabulary import Vocabulary, moves_in
 from habitus.errors import InvalidInputError
 from habitus.files import MARK, written_whole
-from habitus.ingest.clips import ComparedFrame, DocumentSettings, compare_frames, vocabulary_of
+from habitus.ingest.clips import DocumentSettings, compare_frames, vocabulary_of
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.reporting.figures.drawing import (
     EVENT,
@@ -162,15 +162,18 @@ def write_preview(
         size = film_size(vocabulary.width, vocabulary.height, enlarge=False)
         moves: NDArray[np.int16] | None = None
         with film(path, size, reader.fps) as add:
-            for n, compared in enumerate(compare_frames(reader, settings)):
+            for k, compared in enumerate(compare_frames(reader, settings)):
                 if compared.moves is not None:
                     moves = compared.moves
                 picture = compared.frame.colours(*size)
                 if moves is not None:
                     draw_words(picture, moves, vocabulary)
-                _draw_label(picture, compared, moves)
+                n = 0 if moves is None else int((moves >= 0).sum())
+                label = f"{compared.frame.time:.2f} s   document {compared.number}   {n} words"
+                picture[-26:, :360] //= 3
+                draw_text(picture, label, (8, len(picture) - 24), 14)
                 add(picture, compared.frame.time)
-                if n % REPORTED == 0:
+                if k % REPORTED == 0:
                     progress(Progress("preview", compared.frame.time, duration))
 
 
@@ -180,14 +183,6 @@ def draw_words(picture: Image, moves: NDArray[np.int16], v: Vocabulary) -> None:
     words = v.paper.words(rows, columns, moves_in(v.finest, v.paper)[moves[rows, columns]])
     strengths = np.full(len(words), PREVIEW_STRENGTH)
     draw_on_picture(picture, arrows_of(words, strengths, v.paper), v)
-
-
-def _draw_label(picture: Image, compared: ComparedFrame, moves: NDArray[np.int16] | None) -> None:
-    """Draw time, document and number of words in the lower left corner."""
-    n = 0 if moves is None else int((moves >= 0).sum())
-    text = f"{compared.frame.time:.2f} s   document {compared.number}   {n} words"
-    picture[-26:, :360] //= 3
-    draw_text(picture, text, (8, len(picture) - 24), 14)
 
 
 LARGEST, SMALLEST = 1280, 640
@@ -226,48 +221,32 @@ def film(
         ThreadPoolExecutor(1) as pool,
     ):
         container.metadata["comment"] = MARK
-        encoder = _Encoder(container, size, fps)
-        waiting: deque[Future[None]] = deque()
+        stream = container.add_stream("libx264", rate=max(1, round(fps)))
+        (stream.width, stream.height), stream.pix_fmt = size, "yuv420p"
+        stream.codec_context.time_base = stream.time_base = MILLISECOND
+        stream.gop_size = max(1, round(KEYFRAMES * fps))
+        stream.options = {"crf": "26", "preset": "superfast"}
+        stream.thread_count = 2  # the same film on every machine: it depends on the number
+        last, waiting = -1, deque[Future[None]]()
+
+        def encode(picture: Image, time: float) -> None:
+            nonlocal last
+            last = max(last + 1, round(time * 1000))  # at least a millisecond after the last one
+            # OpenCV converts colours five times as fast as FFmpeg.
+            planes = np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2YUV_I420), dtype=np.uint8)
+            frame = av.VideoFrame.from_ndarray(planes, format="yuv420p")
+            frame.time_base, frame.pts = MILLISECOND, last
+            container.mux(stream.encode(frame))
 
         def add(picture: Image, time: float) -> None:
-            waiting.append(pool.submit(encoder.encode, picture, time))
+            waiting.append(pool.submit(encode, picture, time))
             if len(waiting) > AHEAD:
                 waiting.popleft().result()
 
         yield add
         for future in waiting:
             future.result()
-        encoder.finish()
-
-
-class _Encoder:
-    """H.264 stream of a container."""
-
-    def __init__(
-        self, container: av.container.OutputContainer, size: tuple[int, int], fps: float
-    ) -> None:
-        self.container = container
-        self.stream = container.add_stream("libx264", rate=max(1, round(fps)))
-        self.stream.width, self.stream.height = size
-        self.stream.pix_fmt = "yuv420p"
-        self.stream.codec_context.time_base = self.stream.time_base = MILLISECOND
-        self.stream.gop_size = max(1, round(KEYFRAMES * fps))
-        self.stream.options = {"crf": "26", "preset": "superfast"}
-        self.stream.thread_count = 2  # the same film on every machine: it depends on the number
-        self.last = -1
-
-    def encode(self, picture: Image, time: float) -> None:
-        """Encode a picture at a time in seconds, at least a millisecond after the last one."""
-        self.last = max(self.last + 1, round(time * 1000))
-        # OpenCV converts colours five times as fast as FFmpeg.
-        planes = np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2YUV_I420), dtype=np.uint8)
-        frame = av.VideoFrame.from_ndarray(planes, format="yuv420p")
-        frame.time_base, frame.pts = MILLISECOND, self.last
-        self.container.mux(self.stream.encode(frame))
-
-    def finish(self) -> None:
-        """Encode what the encoder still holds back."""
-        self.container.mux(self.stream.encode())
+        container.mux(stream.encode())
 
 
 WINDOW = 240.0

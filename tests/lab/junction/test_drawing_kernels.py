@@ -155,7 +155,7 @@ def test_darken_blends_two_pictures():
 
 
 def test_expose_adds_wrapped_noise():
-    noise, (luma, _) = noise_field(np.random.default_rng(7)), planes_and_depths(7)
+    noise, (luma, _) = noise_field(np.random.default_rng(7), *SHAPE), planes_and_depths(7)
     found = luma.copy()
     expose(found, noise, 500, 480, 1.1, 24.0)
     expected = twins.exposed(luma, noise, 500, 480, 1.1, 24.0)

@@ -100,12 +100,12 @@ class ComparisonProtocol:
 PRIORS = ("1", "H", "H+1")
 SHORT_NAMES = {"em": "EM", "vb": "VB", "gibbs": "GS", "blocked-gibbs": "Blocked GS"}
 Samples = Literal["one", "few", "many"]
-APPROXIMATIONS: dict[Samples, str] = {"one": "p", "few": "mc 5", "many": "mc 100"}
-APPROXIMATIONS_IN_WORDS: dict[Samples, str] = {
-    "one": "plug-in",
-    "few": "Monte Carlo, 5 samples",
-    "many": "Monte Carlo, 100 samples",
+APPROXIMATIONS: dict[Samples, tuple[str, str]] = {
+    "one": ("p", "plug-in"),
+    "few": ("mc 5", "Monte Carlo, 5 samples"),
+    "many": ("mc 100", "Monte Carlo, 100 samples"),
 }
+"""Short name and description of each."""
 
 
 class Method(NamedTuple):
@@ -143,12 +143,9 @@ class LearningRun(NamedTuple):
 def _paper_run(learning: str, prior: str, approximations: Sequence[Samples]) -> LearningRun:
     short = SHORT_NAMES[learning]
     methods = tuple(
-        Method(
-            f"{short} {prior} {APPROXIMATIONS[samples]}",
-            f"{short}, prior {prior}, {APPROXIMATIONS_IN_WORDS[samples]}",
-            samples,
-        )
+        Method(f"{short} {prior} {name}", f"{short}, prior {prior}, {what}", samples)
         for samples in approximations
+        for name, what in [APPROXIMATIONS[samples]]
     )
     group = "blocked" if learning == "blocked-gibbs" else learning
     return LearningRun(f"{learning}-{prior}", group, methods, learning, prior)

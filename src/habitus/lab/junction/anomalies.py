@@ -239,8 +239,8 @@ def _start_jaywalking(
 ) -> IsOver:
     """Send a pedestrian across the road."""
     side = float(np.sign(on_arm(arm, *over)[1]))
-    person.way = [over, point_on_arm(arm, WALK_START, side * (HALF_ROAD + 2.0))]
-    person.waits = [-1, -1]
+    end = point_on_arm(arm, WALK_START, side * (HALF_ROAD + 2.0))
+    person.way = [(over, -1), (end, -1)]
     person.crossing, person.anomaly, person.pace = arm, anomaly, float(rng.uniform(1.3, 2.1))
     return lambda: person.crossing < 0 or person not in world.people
 

@@ -88,7 +88,8 @@ def ground(
     detail = sampled(fine, x, y) * np.clip(26.0 / far, 0.15, 1.0)
     patches = sampled(coarse, x, y)
     ax, ay = np.abs(x), np.abs(y)
-    colour = _lots(x, y, style) * (1 + 0.10 * detail + 0.09 * patches)[:, None]
+    lots = np.asarray(style.lots[(x > 0).astype(int) + 2 * (y > 0)], np.float32)
+    colour = lots * (1 + 0.10 * detail + 0.09 * patches)[:, None]
     paved = _inside(ax, ay, HALF_ROAD + PAVEMENT_WIDTH, max(KERB_RADIUS - PAVEMENT_WIDTH, 0.5))
     slabs = 1 - 0.13 * ((np.minimum(x % 0.9, y % 0.9) < 0.07) & (far < 45))
     pavement = style.paving * (slabs + 0.05 * detail + 0.05 * patches)[:, None]
@@ -109,11 +110,6 @@ def _inside(ax: Float32Array, ay: Float32Array, half: float, radius: float) -> N
     edge = half + radius
     corner = (ax < edge) & (ay < edge) & ((ax - edge) ** 2 + (ay - edge) ** 2 > radius**2)
     return (ax < half) | (ay < half) | corner
-
-
-def _lots(x: Float32Array, y: Float32Array, style: GroundStyle) -> Float32Array:
-    """Return the colour of the ground behind the pavements at each point."""
-    return np.asarray(style.lots[(x > 0).astype(int) + 2 * (y > 0)], np.float32)
 
 
 def _tracks(x: Float32Array, y: Float32Array) -> Float32Array:

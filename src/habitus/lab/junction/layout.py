@@ -57,6 +57,11 @@ MOVEMENTS = (
 """Usual movements, then those of anomalies."""
 RANKS = {"ahead": 0, "cycle-ahead": 0, "cycle-left": 1, "left": 1, "right": 2, "pavement": 0}
 """Priority where paths cross: the lower rank goes first; all other movements have rank 3."""
+STARTS = {
+    **{"right": 0.0, "u-turn": 0.0, "wrong-way": LANE_WIDTH},
+    **{"wrong-way-cycle": CYCLE_LANE, "pavement-cycle": -8.2},
+}
+"""How far to the right of the middle of the road a movement begins, if not in the left lane."""
 TURNS = {"left": -1, "cycle-left": -1, "right": 1, "wrong-way": 1}
 """Arm by which a movement leaves, counted from that by which it enters; 2 for all others."""
 RIGHT_TURNS = ("right", "u-turn", "wrong-way")
@@ -164,51 +169,32 @@ def _stop(movement: str) -> float:
 
 def _waypoints(movement: str) -> Array:
     """Return the corners of a path as (right, ahead) of a driver from the south."""
-    lane = {"right": 0.0, "u-turn": 0.0, "wrong-way": LANE_WIDTH, "wrong-way-cycle": CYCLE_LANE}
-    side = -CYCLE_LANE if movement.startswith("cycle") else lane.get(movement, -LANE_WIDTH)
-    begin = [(side, -ARM_LENGTH)]
+    side = -CYCLE_LANE if movement.startswith("cycle") else STARTS.get(movement, -LANE_WIDTH)
+    curves, end = list[Array](), (side, ARM_LENGTH)
     match movement:
         case "left" | "cycle-left":
-            curve = _arc(-CORNER_START, -CORNER_START, CORNER_START + side, 0, 90)
-            return np.array([*begin, *curve, (-ARM_LENGTH, side)])
+            curves = [_arc(-CORNER_START, -CORNER_START, CORNER_START + side, 0, 90)]
+            end = (-ARM_LENGTH, side)
         case "right" | "wrong-way":
-            curve = _arc(side + 12, LANE_WIDTH - 12, 12, 180, 90)
-            return np.array([*begin, *curve, (ARM_LENGTH, LANE_WIDTH)])
+            curves, end = [_arc(side + 12, LANE_WIDTH - 12, 12, 180, 90)], (ARM_LENGTH, LANE_WIDTH)
         case "u-turn":
-            curve = _arc(3.9, -5.5, 4.7, 180, 0)
-            back = _lane_change((8.6, -5.5), (LANE_WIDTH, -17.5))
-            return np.array(
-                [
-                    *begin,
-                    *_lane_change((0, -16), (-0.8, -7)),
-                    *curve,
-                    *back,
-                    (LANE_WIDTH, -ARM_LENGTH),
-                ]
-            )
+            out, back = ((0, -16), (-0.8, -7)), ((8.6, -5.5), (LANE_WIDTH, -17.5))
+            curves = [_lane_change(*out), _arc(3.9, -5.5, 4.7, 180, 0), _lane_change(*back)]
+            end = (LANE_WIDTH, -ARM_LENGTH)
         case "u-turn-arm":
-            curve = _arc(1.2, -32, 4.4, 180, 0)
-            return np.array(
-                [
-                    *begin,
-                    *curve,
-                    *_lane_change((5.6, -33), (LANE_WIDTH, -42)),
-                    (LANE_WIDTH, -ARM_LENGTH),
-                ]
-            )
+            back = (5.6, -33), (LANE_WIDTH, -42)
+            curves = [_arc(1.2, -32, 4.4, 180, 0), _lane_change(*back)]
+            end = (LANE_WIDTH, -ARM_LENGTH)
         case "pavement":
-            up, down = (
-                _lane_change((side, -53), (-7.7, -43)),
-                _lane_change((-7.7, -29), (side, -18.5)),
-            )
-            return np.array([*begin, *up, *down, (side, ARM_LENGTH)])
+            up, down = ((side, -53), (-7.7, -43)), ((-7.7, -29), (side, -18.5))
+            curves = [_lane_change(*up), _lane_change(*down)]
         case "pavement-cycle":
-            curve = _arc(-CORNER_START, -CORNER_START, 3.2, 0, 90)
-            return np.array([(-8.2, -ARM_LENGTH), *curve, (-ARM_LENGTH, -8.2)])
+            curves = [_arc(-CORNER_START, -CORNER_START, 3.2, 0, 90)]
+            end = (-ARM_LENGTH, side)
         case "wrong-way-cycle":
-            curve = _arc(CORNER_START, -CORNER_START, CORNER_START - CYCLE_LANE, 180, 90)
-            return np.array([*begin, *curve, (ARM_LENGTH, -CYCLE_LANE)])
-    return np.array([*begin, (side, ARM_LENGTH)])
+            curves = [_arc(CORNER_START, -CORNER_START, CORNER_START - side, 180, 90)]
+            end = (ARM_LENGTH, -side)
+    return np.concatenate([[(side, -ARM_LENGTH)], *curves, [end]])
 
 
 def _arc(x: float, y: float, radius: float, start: float, end: float) -> Array:

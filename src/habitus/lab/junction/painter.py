@@ -119,7 +119,7 @@ class Painter:
         still = backdrop(camera, light, seed)
         self._lit, self._shaded = (to_i420(to_yuv(p)) for p in (still.lit, still.shaded))
         self._depths, self._coarse = still.depths, np.ascontiguousarray(still.depths[::2, ::2])
-        self._noise = noise_field(rng)
+        self._noise = noise_field(rng, camera.height, camera.width)
         self._view = camera.view
         self._rows = np.zeros((camera.height + 2, camera.width + 2), np.float32)
         self._cast_strength = light.shadow / max(light.shadow, CONTACT_SHADOW)

@@ -63,13 +63,17 @@ def to_i420(yuv: Array) -> Image:
     return picture
 
 
-def noise_field(rng: np.random.Generator) -> NDArray[np.int8]:
-    """Return sensor noise with standard deviation 16, slightly smoothed."""
+def noise_field(rng: np.random.Generator, height: int, width: int) -> NDArray[np.int8]:
+    """Return sensor noise with standard deviation 16, slightly smoothed.
+
+    It repeats, so that a frame fits in from any place of the first square on.
+    """
     grain = rng.standard_normal((NOISE_SIDE, NOISE_SIDE)).astype(np.float32)
     grain += 0.6 * cv2.GaussianBlur(
         rng.standard_normal(grain.shape).astype(np.float32), (0, 0), 0.8
     )
-    return np.asarray(np.clip(grain / grain.std() * 16, -127, 127), np.int8)
+    square = np.asarray(np.clip(grain / grain.std() * 16, -127, 127), np.int8)
+    return np.tile(square, (2 + height // NOISE_SIDE, 2 + width // NOISE_SIDE))
 
 
 def darkened(lit: Image, shaded: Image, mask: NDArray[Any]) -> Image:
@@ -83,30 +87,17 @@ def darkened(lit: Image, shaded: Image, mask: NDArray[Any]) -> Image:
 def expose(
     luma: Image, noise: NDArray[np.int8], top: int, left: int, gain: float, deviation: float
 ) -> None:
-    """Apply gain and noise to a luma plane, in place.
+    """Apply gain, and the part of the noise from `top` and `left` on, to a luma plane, in place.
 
-    Equals ``floor(clip(gain * luma + deviation / 16 * part + 0.5, 0, 255))`` in single precision,
-    where `part` is the noise rolled by ``(-top, -left)`` and tiled.
+    Equals ``floor(clip(gain * luma + deviation / 16 * part + 0.5, 0, 255))`` in single precision.
     """
-    height, width = luma.shape
-    side = len(noise)
-    for y in range(height):
-        row, grain = luma[y], noise[(y + top) % side]
-        x = 0
-        while x < width:
-            start = (x + left) % side
-            n = min(side - start, width - x)
-            _add_grain(row[x : x + n], grain[start : start + n], gain, deviation / 16)
-            x += n
-
-
-@compiled
-def _add_grain(row: Image, grain: NDArray[np.int8], gain: float, much: float) -> None:
-    """Apply gain and noise to one row, in place."""
-    scale, share, half = np.float32(gain), np.float32(much), np.float32(0.5)
-    for x in range(len(row)):
-        value = np.float32(row[x]) * scale + np.float32(grain[x]) * share + half
-        row[x] = np.uint8(min(max(value, np.float32(0)), np.float32(255)))
+    scale, share, half = np.float32(gain), np.float32(deviation / 16), np.float32(0.5)
+    for y in range(len(luma)):
+        row = luma[y]
+        grain = noise[y + top, left : left + len(row)]
+        for x in range(len(row)):
+            value = np.float32(row[x]) * scale + np.float32(grain[x]) * share + half
+            row[x] = np.uint8(min(max(value, np.float32(0)), np.float32(255)))
 
 
 @compiled

@@ -63,8 +63,6 @@ ARMS = ("east", "north", "west", "south")
 """Names of the arms, by number."""
 LANE_NAMES = tuple(f"{arm} {lane}" for arm in ARMS for lane in LANES)
 """Names of all incoming lanes, such as "east right"."""
-PASSING_SIDE = {"ahead": -1.0}
-"""Movements that may pass a broken-down vehicle, and on which side (-1: right)."""
 ON_PAVEMENT = [path_index(arm, m) for arm in range(4) for m in ("pavement", "pavement-cycle")]
 """Paths on pavements."""
 BODY = ("x", "y", "heading", "front", "length", "width", "height", "kind")
@@ -96,10 +94,8 @@ class Pedestrian:
     """A pedestrian who walks from point to point."""
 
     id: int
-    way: list[Array]
-    """Points still to be reached."""
-    waits: list[int]
-    """For each point, the arm that is crossed from there; -1 if none."""
+    way: list[tuple[Array, int]]
+    """Points still to be reached, and the arm that is crossed from there; -1 if none."""
     x: float
     y: float
     pace: float
@@ -124,28 +120,24 @@ def new_pedestrian(rng: Generator, number: int) -> Pedestrian:
     """Return a pedestrian with a random way between two arms, over none, one or two crossings."""
     arm, side = int(rng.integers(4)), rng.choice([-1.0, 1.0])
     lane = HALF_ROAD + rng.uniform(1.3, PAVEMENT_WIDTH - 0.4)
-    way, waits = [point_on_arm(arm, WALK_START, side * lane)], [-1]
+    x, y = point_on_arm(arm, WALK_START, side * lane)
+    way: list[tuple[Array, int]] = []
     n_crossings = int(rng.choice(3, p=[0.3, 0.5, 0.2]))
     for _ in range(n_crossings):
         over = rng.uniform(CROSSING_SPAN[0] + 0.3, CROSSING_SPAN[1] - 0.3)
         back = WAITING_OFFSET + rng.exponential(0.5)
         way += [
-            point_on_arm(arm, over, side * min(back, HALF_ROAD + 3)),
-            point_on_arm(arm, over, -side * WAITING_OFFSET),
+            (point_on_arm(arm, over, side * min(back, HALF_ROAD + 3)), arm),
+            (point_on_arm(arm, over, -side * WAITING_OFFSET), -1),
         ]
-        waits += [arm, -1]
         arm, side = _arm_round_corner(arm, -side)
-        way.append(_corner_point(arm, side, rng))
-        waits.append(-1)
+        way.append((_corner_point(arm, side, rng), -1))
     if n_crossings == 0:
         arm, side = _arm_round_corner(arm, side)
-        way.append(_corner_point(arm, side, rng))
-        waits.append(-1)
-    way.append(point_on_arm(arm, WALK_START, side * lane))
-    waits.append(-1)
-    x, y = way[0]
+        way.append((_corner_point(arm, side, rng), -1))
+    way.append((point_on_arm(arm, WALK_START, side * lane), -1))
     pace, height = rng.uniform(1.05, 1.65), rng.uniform(1.55, 1.9)
-    return Pedestrian(number, way[1:], waits[1:], float(x), float(y), pace, height)
+    return Pedestrian(number, way, float(x), float(y), pace, height)
 
 
 def _arm_round_corner(arm: int, side: float) -> tuple[int, float]:
@@ -161,7 +153,7 @@ def _corner_point(arm: int, side: float, rng: Generator) -> Array:
 
 def walk(person: Pedestrian, step: float, signals: Signals, time: float, fleet: Fleet) -> bool:
     """Move a pedestrian by one time step, in place; return whether any of the way remains."""
-    x, y = person.way[0]
+    (x, y), arm = person.way[0]
     dx, dy = float(x) - person.x, float(y) - person.y
     left, reach = hypot(dx, dy), person.pace * step
     person.moving = True
@@ -171,13 +163,12 @@ def walk(person: Pedestrian, step: float, signals: Signals, time: float, fleet: 
         person.heading = atan2(dy, dx)
         person.walked += reach
         return True
-    arm = person.waits[0]
     if arm >= 0 and not (signals.walk(time) and _crossing_is_clear(arm, fleet)):
         person.moving = False
         person.walked = round(person.walked / STRIDE) * STRIDE  # feet together
         return True
     person.crossing = arm
-    del person.way[0], person.waits[0]
+    del person.way[0]
     return bool(person.way)
 
 
@@ -414,18 +405,18 @@ class World:
         self._return_to_lanes(broken)
 
     def _leave_lanes(self) -> None:
-        """Steer vehicles that are behind a broken-down one to the next lane."""
+        """Steer those who go ahead, behind a broken-down vehicle, to the lane on their right."""
         for a in self.fleet:
             ahead = self.fleet[a["blocker"]] if 0 <= a["blocker"] < len(self.fleet) else a
-            side = PASSING_SIDE.get(MOVEMENTS[int(a["path"]) % len(MOVEMENTS)])
+            goes_ahead = MOVEMENTS[int(a["path"]) % len(MOVEMENTS)] == "ahead"
             in_lane = a["target_lateral"] == a["usual_lateral"]
             open_lane = (int(a["path"]) // len(MOVEMENTS), "right") not in self.closed_lanes
-            if ahead["broken_until"] > 0 and a["gap"] < 14 and side and in_lane and open_lane:
+            if ahead["broken_until"] > 0 and a["gap"] < 14 and goes_ahead and in_lane and open_lane:
                 past = ahead["front"] - a["front"] + ahead["length"] + 8
                 # there must be room to return before the stop line
                 back = ahead["front"] < STOP_ALONG_PATH - 16
-                if back and self._has_room(a, side * LANE_WIDTH, 12.0, past):
-                    a["target_lateral"] = a["usual_lateral"] + side * LANE_WIDTH
+                if back and self._has_room(a, -LANE_WIDTH, 12.0, past):
+                    a["target_lateral"] = a["usual_lateral"] - LANE_WIDTH
 
     def _return_to_lanes(self, broken: list[Fleet]) -> None:
         """Steer vehicles that have passed all broken-down ones of their arm back to their lane."""

@@ -77,7 +77,17 @@ class Tuning(NamedTuple):
                 "prior": str(advice.prior),
             },
             "best": {"behaviours": best.n_behaviours, "topics": best.n_topics},
-            "sizes": _sizes_json(self.choice),
+            "sizes": [
+                {
+                    "behaviours": candidate.n_behaviours,
+                    "topics": candidate.n_topics,
+                    "log_likelihood_per_word": prediction.mean,
+                    "standard_error": prediction.standard_error,
+                    "shortfall_per_word": shortfall.mean,
+                    "shortfall_standard_error": shortfall.standard_error,
+                }
+                for candidate, prediction, shortfall in self.choice.rows()
+            ],
             "hyperparameters": _hyperparameters_json(self.hyperparameters),
             "recall": recall
             and {
@@ -219,25 +229,6 @@ def recall_in_words(recall: RecallEstimate, alerts_per_day: float) -> str:
         return "no synthetic anomaly could be made from this footage"
     listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
     return f"at {alerts_per_day:g} alerts per day this camera would find {listed}"
-
-
-def _sizes_json(choice: Choice) -> list[dict[str, Any]]:
-    sizes = []
-    for k, (candidate, prediction) in enumerate(
-        zip(choice.candidates, choice.predictions, strict=True)
-    ):
-        shortfall = choice.shortfall(k)
-        sizes.append(
-            {
-                "behaviours": candidate.n_behaviours,
-                "topics": candidate.n_topics,
-                "log_likelihood_per_word": prediction.mean,
-                "standard_error": prediction.standard_error,
-                "shortfall_per_word": shortfall.mean,
-                "shortfall_standard_error": shortfall.standard_error,
-            }
-        )
-    return sizes
 
 
 def _hyperparameters_json(fitted: Hyperparameters | None) -> dict[str, Any] | None:

@@ -108,6 +108,11 @@ class Choice(NamedTuple):
         """Return how much better the best predicts than candidate `k`, paired by segment."""
         return self.predictions[self.best].less(self.predictions[k])
 
+    def rows(self) -> Iterator[tuple[Candidate, Prediction, Prediction]]:
+        """Yield each candidate, its prediction, and how much better the best predicts."""
+        for k, candidate in enumerate(self.candidates):
+            yield candidate, self.predictions[k], self.shortfall(k)
+
 
 def grid(
     topics: Sequence[int] = TOPICS,
