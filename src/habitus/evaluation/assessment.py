@@ -47,13 +47,13 @@ from habitus.evaluation.metrics import (
 from habitus.evaluation.spatial_accuracy import (
     BoxHits,
     Localisation,
-    LocatedEvent,
     box_hits,
     localise,
 )
 from habitus.progress import ProgressCallback
 from habitus.scene.detection import Detection, detect_events
 from habitus.scene.detector import Detector
+from habitus.scene.events import Event
 
 VERSION = 2
 """Version of the JSON form; 2 renamed `area` and `roc_area` to `average_precision`, `roc_auc`."""
@@ -279,7 +279,7 @@ def _starts(clips: Sequence[LabelledClip]) -> list[float]:
 
 
 def evaluate_events(
-    events: Sequence[LocatedEvent],
+    events: Sequence[Event],
     footage: LabelledFootage,
     labels: Sequence[Label] | Labelling,
     *,
@@ -360,9 +360,7 @@ def _frame_size(corpus: Corpus) -> tuple[int, int] | None:
     return (v.width, v.height) if v is not None else None
 
 
-def _check_events(
-    events: Sequence[LocatedEvent], footage: LabelledFootage, skip: float | None
-) -> None:
+def _check_events(events: Sequence[Event], footage: LabelledFootage, skip: float | None) -> None:
     """Raise InvalidInputError for events outside the footage, or a `skip` beyond its end."""
     if skip is not None and skip >= footage.end:
         raise InvalidInputError(

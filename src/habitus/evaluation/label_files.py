@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from tokenize import TokenError
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,20 +36,6 @@ LONGEST_NUMBER = 18
 """Digits of a number of a frame, at most."""
 FrameRange = tuple[int, int]
 """First and last frame, counted from 1."""
-
-
-@runtime_checkable
-class Labelling(Protocol):
-    """Content of a label file, before its frames or clips have times."""
-
-    @property
-    def name(self) -> str:
-        """Path of the file, for messages."""
-        ...
-
-    def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
-        """Return labels in seconds; labels per frame or per clip need the footage."""
-        ...
 
 
 def read_labels(
@@ -81,7 +67,7 @@ def read_labels(
     return labelling.to_labels(None) if footage is None else align(labelling, footage)
 
 
-def parse_labels(path: str | os.PathLike[str], *, line: int | None = None) -> Labelling:
+def parse_labels(path: str | os.PathLike[str], *, line: int | None = None) -> "Labelling":
     """Read a label file before the footage is known; see `read_labels`."""
     file = checked_path(path)
     if not file.is_dir() and file.suffix.lower() != ".npy":
@@ -101,7 +87,7 @@ def parse_labels(path: str | os.PathLike[str], *, line: int | None = None) -> La
     return read_numpy(file) if file.suffix.lower() == ".npy" else read_table(file, text)
 
 
-def align(labels: Sequence[Label] | Labelling, footage: LabelledFootage) -> list[Label]:
+def align(labels: "Sequence[Label] | Labelling", footage: LabelledFootage) -> list[Label]:
     """Return labels in seconds of the footage; raise InvalidInputError if one lies outside it."""
     if isinstance(labels, Labelling):
         aligned, name = labels.to_labels(footage), labels.name
@@ -381,6 +367,8 @@ class TimedLabels(NamedTuple):
         return self.labels
 
 
+Labelling = FrameFlags | ClipRanges | Masks | TimedLabels
+"""Content of a label file, before its frames or clips have times."""
 SIDES = ("left", "top", "right", "bottom")
 TableLabels = TimedLabels | ClipRanges
 

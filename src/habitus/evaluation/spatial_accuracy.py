@@ -1,15 +1,16 @@
 """Spatial accuracy: whether the least likely words and the boxes of events lie where labels do."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Array, Flags
 from habitus.corpus.documents import Corpus
-from habitus.evaluation.labels import Label, TimeSpan, abnormal_places, abnormal_words
+from habitus.evaluation.labels import Label, abnormal_places, abnormal_words
 from habitus.evaluation.matching import match
+from habitus.scene.events import Event
 from habitus.scene.localisation import Box, least_likely, localisation_recall, random_recall
 
 N_TOPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300)
@@ -42,20 +43,6 @@ class BoxHits(NamedTuple):
     """Expected share of hits of boxes of the same sizes at random places."""
 
 
-class LocatedEvent(TimeSpan, Protocol):
-    """A detected event with boxes, such as `habitus.scene.events.Event`."""
-
-    @property
-    def peak(self) -> float:
-        """Start of the most abnormal document in seconds."""
-        ...
-
-    @property
-    def boxes(self) -> tuple[Box, ...]:
-        """Location at the peak, in pixels."""
-        ...
-
-
 def localise(
     corpus: Corpus, surprisals: Array, documents: Flags, labels: Sequence[Label]
 ) -> Localisation | None:
@@ -82,7 +69,7 @@ def localise(
 
 
 def box_hits(
-    events: Sequence[LocatedEvent],
+    events: Sequence[Event],
     labels: Sequence[Label],
     clip: float,
     size: tuple[int, int] | None,

@@ -237,19 +237,14 @@ def _next(patch: Patch, others: list[Patch], direction: Direction) -> Patch | No
     def fits(other: Patch) -> bool:
         ratio = other.counts.sum() / patch.counts.sum()
         ahead = (other.centre - patch.centre) @ AHEAD[direction]
-        return bool(ahead >= LEAST_STEP and 1 / LIKENESS <= ratio <= LIKENESS) and _adjoin(
-            patch, other
-        )
+        if ahead < LEAST_STEP or not 1 / LIKENESS <= ratio <= LIKENESS:
+            return False
+        return bool(np.abs(patch.cells[:, None] - other.cells[None]).max(axis=2).min() <= GAP)
 
     fitting = [other for other in others if fits(other)]
     return min(
         fitting, key=lambda other: float(np.hypot(*(other.centre - patch.centre))), default=None
     )
-
-
-def _adjoin(one: Patch, other: Patch) -> bool:
-    gaps = np.abs(one.cells[:, None] - other.cells[None]).max(axis=2)
-    return bool(gaps.min() <= GAP)
 
 
 RARE = 0.1

@@ -336,7 +336,9 @@ def _draw_motion(ax: Axes, corpus: Corpus, v: Vocabulary) -> None:
 
 def _draw_word_counts(ax: Axes, corpus: Corpus) -> None:
     """Draw the number of words per document, one sequence after another."""
-    n_tokens, in_minutes = corpus.n_tokens, _in_minutes(corpus)
+    n_tokens, seconds = corpus.n_tokens, np.diff(corpus.times)
+    # Documents of a second each, if they are enough.
+    in_minutes = len(corpus) >= 120 and bool(np.isclose(np.median(seconds), 1.0))
     x = np.arange(len(corpus)) / (60 if in_minutes else 1)
     width = x[1] - x[0] if len(x) > 1 else 1.0
     edges = np.append(x, x[-1] + width)
@@ -355,8 +357,3 @@ def _draw_word_counts(ax: Axes, corpus: Corpus) -> None:
     text = f"{len(corpus)} documents, {short:.0%} with fewer than {SHORT} words"
     ax.set_title(text, fontsize=10, loc="left")
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def _in_minutes(corpus: Corpus) -> bool:
-    """Return whether documents last a second each, and are enough to count in minutes."""
-    return len(corpus) >= 120 and bool(np.isclose(np.median(np.diff(corpus.times)), 1.0))
