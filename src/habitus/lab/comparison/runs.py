@@ -109,21 +109,6 @@ def carry_out(
         return RunResult({method.name: run_baseline(run.name, footage, protocol, seed)}, [])
     if run.name == "ours":
         return _default_model(run, footage, protocol, seed, labelled)
-    return _paper_model(run, footage, protocol, seed, labelled)
-
-
-_LearntSets = tuple[list[Parameters], float]
-"""Sets of parameters, and the seconds until the last of them was learnt."""
-
-
-def _paper_model(
-    run: LearningRun,
-    footage: SplitFootage,
-    protocol: ComparisonProtocol,
-    seed: np.random.SeedSequence,
-    labelled: Sequence[LabelledWords],
-) -> RunResult:
-    """Learn one of the paper's models and score by each of its approximations."""
     learnt = _learn(run, footage, protocol, seed)
     results = {}
     for method in run.methods:
@@ -133,15 +118,33 @@ def _paper_model(
     return RunResult(results, [])
 
 
+_LearntSets = tuple[list[Parameters], float]
+"""Sets of parameters, and the seconds until the last of them was learnt."""
+
+
 def _learn(
     run: LearningRun,
     footage: SplitFootage,
     protocol: ComparisonProtocol,
     seed: np.random.SeedSequence,
 ) -> dict[Samples, _LearntSets]:
-    """Return a point estimate, a few samples and many samples, as far as the learner has them."""
-    rng = np.random.default_rng(seed)
-    model = _model(run, protocol, rng)
+    """Learn one of the paper's models.
+
+    Returns a point estimate, a few samples and many samples, as far as the learner has them.
+    """
+    rng, needed = np.random.default_rng(seed), {method.samples for method in run.methods}
+    model = TopicModel(
+        protocol.n_topics,
+        protocol.n_behaviours,
+        learning=run.learning,
+        prior=run.prior,
+        n_iterations=protocol.n_iterations,
+        min_words=protocol.min_words,
+        burn_in=protocol.burn_in,
+        thinning=protocol.thinning,
+        n_samples=protocol.many if "many" in needed else protocol.few,
+        random_state=rng,
+    )
     times: list[float] = []
     began = process_time()
     with warnings.catch_warnings():
@@ -162,22 +165,6 @@ def _learn(
         "few": (drawn[:few], after[few - 1]),
         "many": (drawn, after[-1]),
     }
-
-
-def _model(run: LearningRun, protocol: ComparisonProtocol, rng: np.random.Generator) -> TopicModel:
-    needed = {method.samples for method in run.methods}
-    return TopicModel(
-        protocol.n_topics,
-        protocol.n_behaviours,
-        learning=run.learning,
-        prior=run.prior,
-        n_iterations=protocol.n_iterations,
-        min_words=protocol.min_words,
-        burn_in=protocol.burn_in,
-        thinning=protocol.thinning,
-        n_samples=protocol.many if "many" in needed else protocol.few,
-        random_state=rng,
-    )
 
 
 def _gibbs_sets(model: TopicModel, times: list[float], few: int) -> dict[Samples, _LearntSets]:

@@ -77,6 +77,11 @@ ABNORMAL_SECTIONS = {
     "pavement-cycle": (0.0, 170.0),
 }
 """Start and end of the section in which a movement is abnormal, in metres along the path."""
+STOPS = {
+    **dict.fromkeys(("u-turn-arm", "pavement-cycle", "wrong-way-cycle"), -np.inf),
+    "pavement": STOP_ALONG_PATH + 1.9,
+}
+"""Stop lines along paths with detours, in metres; -inf for those that cross none."""
 HOLD_POINTS = {"u-turn": 76.5, "u-turn-arm": 52.0}
 """Where a driver waits until the whole turn is free, in metres along the path."""
 
@@ -153,18 +158,10 @@ def paths() -> Paths:
         zones=_conflict_zones(sampled),
         ranks=np.array([RANKS.get(movement, 3) for movement in 4 * MOVEMENTS]),
         holds=np.array([HOLD_POINTS.get(movement, np.inf) for movement in 4 * MOVEMENTS]),
-        stops=np.array([_stop(movement) for movement in 4 * MOVEMENTS]),
+        stops=np.array([STOPS.get(movement, STOP_ALONG_PATH) for movement in 4 * MOVEMENTS]),
         exits=np.array([(arm + TURNS.get(m, 2)) % 4 for arm in range(4) for m in MOVEMENTS]),
         signals=np.array([2 * arm + (m in RIGHT_TURNS) for arm in range(4) for m in MOVEMENTS]),
     )
-
-
-def _stop(movement: str) -> float:
-    """Return the distance of the stop line along a path; -inf if the path crosses none."""
-    if movement in ("u-turn-arm", "pavement-cycle", "wrong-way-cycle"):
-        return -np.inf
-    detour = 1.9 if movement == "pavement" else 0.0
-    return STOP_ALONG_PATH + detour
 
 
 def _waypoints(movement: str) -> Array:

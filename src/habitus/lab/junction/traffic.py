@@ -277,7 +277,7 @@ def paired(before: Snapshot, after: Snapshot, colours: dict[int, Colours]) -> Sn
     for (time, *fields), which in zip((before, after), places, strict=True):
         chosen: Any = (field[which] for field in fields)
         pair.append(Snapshot(time, *chosen))
-    return SnapshotPair(*pair, colours)
+    return SnapshotPair(pair[0], pair[1], colours)
 
 
 class World:
@@ -333,7 +333,10 @@ class World:
         """Simulate one time step."""
         self._arrivals()
         self._show_lights()
-        self._pass_broken_vehicles()
+        broken = [a for a in self.fleet if a["broken_until"] > 0]
+        if broken:
+            self._leave_lanes()
+        self._return_to_lanes(broken)
         crossing = [p for p in self.people if p.crossing >= 0]
         obstacles = np.array([(p.x, p.y, PERSON_RADIUS) for p in crossing]).reshape(-1, 3)
         drive(self.fleet, obstacles, self.paths, STEP, self.time)
@@ -396,13 +399,6 @@ class World:
     def leaves_by(self, arm: int) -> Flags:
         """Return which vehicles leave by an arm."""
         return np.asarray(self.paths.exits[self.fleet["path"]] == arm % 4)
-
-    def _pass_broken_vehicles(self) -> None:
-        """Let drivers change lanes round a broken-down vehicle, and back, if there is room."""
-        broken = [a for a in self.fleet if a["broken_until"] > 0]
-        if broken:
-            self._leave_lanes()
-        self._return_to_lanes(broken)
 
     def _leave_lanes(self) -> None:
         """Steer those who go ahead, behind a broken-down vehicle, to the lane on their right."""

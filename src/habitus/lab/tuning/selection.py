@@ -118,7 +118,6 @@ def grid(
     topics: Sequence[int] = TOPICS,
     behaviours: Sequence[int] = BEHAVIOURS,
     *,
-    learning: str = "em",
     prior: str = "H+1",
 ) -> list[Candidate]:
     """Return the candidates of all pairs of sizes, in ascending order.
@@ -133,9 +132,7 @@ def grid(
                 parameter=name,
             )
     return [
-        Candidate(y, z, learning, prior)
-        for z in sorted(set(behaviours))
-        for y in sorted(set(topics))
+        Candidate(y, z, prior=prior) for z in sorted(set(behaviours)) for y in sorted(set(topics))
     ]
 
 
