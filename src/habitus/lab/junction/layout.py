@@ -58,16 +58,17 @@ MOVEMENTS = (
 RANKS = {"ahead": 0, "cycle-ahead": 0, "cycle-left": 1, "left": 1, "right": 2, "pavement": 0}
 """Priority where paths cross: the lower rank goes first; all other movements have rank 3."""
 STARTS = {
-    **{"right": 0.0, "u-turn": 0.0, "wrong-way": LANE_WIDTH},
-    **{"wrong-way-cycle": CYCLE_LANE, "pavement-cycle": -8.2},
+    "right": 0.0,
+    "u-turn": 0.0,
+    "wrong-way": LANE_WIDTH,
+    "wrong-way-cycle": CYCLE_LANE,
+    "pavement-cycle": -8.2,
 }
 """How far to the right of the middle of the road a movement begins, if not in the left lane."""
 TURNS = {"left": -1, "cycle-left": -1, "right": 1, "wrong-way": 1}
 """Arm by which a movement leaves, counted from that by which it enters; 2 for all others."""
 RIGHT_TURNS = ("right", "u-turn", "wrong-way")
 """Movements that have the signal of right turns."""
-
-
 ABNORMAL_SECTIONS = {
     "wrong-way": (0.0, 79.0),
     "wrong-way-cycle": (0.0, 170.0),
