@@ -27,6 +27,7 @@ from habitus.ingest.clips import Document, DocumentSettings, cell_brightness, do
 from habitus.ingest.condition import ConditionMonitor
 from habitus.lab import Junction
 from habitus.lab.junction.painter import Painter
+from habitus.lab.junction.recording import Simulation
 from habitus.video import Source
 from report import Cells, save, table
 
@@ -173,7 +174,7 @@ def drawn(view: Picture, version: str, rng: np.random.Generator) -> Document:
 def in_lights(seed: int) -> list[Picture]:
     """Return a junction at noon, in the evening, under clouds, at night, by lamps and in rain."""
     scene = Junction(seed=seed, seconds=20, fps=5)
-    simulation = scene._simulation()
+    simulation = Simulation(scene)
     own, rng = simulation.light, np.random.default_rng(seed)
     angle = np.arctan2(own.sun[1], own.sun[0])
 
@@ -189,11 +190,10 @@ def in_lights(seed: int) -> list[Picture]:
     ]
     painters = [Painter(simulation.camera, each, simulation.world.signals, seed) for each in lights]
     shots: list[list[Picture]] = [[] for _ in painters]
-    for frame in scene._frame_times(simulation):
-        if frame.number % 20 == 10:
+    for number, time, pair in simulation.frames():
+        if number % 20 == 10:
             for painter, shot in zip(painters, shots, strict=True):
-                objects = frame.pair.at(frame.time, painter.object_rows(frame.pair))
-                shot.append(painter.picture(objects, frame.number)[: scene.height].copy())
+                shot.append(painter.frame(pair, number, time)[: scene.height].copy())
     pictures = [np.median(shot, axis=0).astype(np.uint8) for shot in shots]
     return [*pictures, by_lamps(pictures[2], rng), in_rain(pictures[2], rng)]
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from habitus.lab.junction.solids import (
+from habitus.lab.junction.traffic import STRIDE
+from habitus.lab.junction.vehicles import (
     BASE,
     COS,
     HEIGHT,
@@ -16,7 +17,6 @@ from habitus.lab.junction.solids import (
     X,
     Y,
 )
-from habitus.lab.junction.traffic import STRIDE
 
 FOOT = np.array([(0.5, -0.5, 0.0), (0.5, 0.5, 0.0), (-0.5, 0.5, 0.0), (-0.5, -0.5, 0.0)])
 """Base of an object of length and width one."""
@@ -55,14 +55,6 @@ def shaded(mask, xs, ys, value):
 def stencilled(mask, xs, ys, value):
     """Return a mask set where a polygon covers at least half of a pixel."""
     return np.where(covered(xs, ys, mask.shape, 4) >= 0.5, value, mask).astype(np.uint8)
-
-
-def darkened(lit, shaded_picture, mask):
-    """Return the blend of two pictures in the luma rows, and `lit` in the colour rows."""
-    picture, height = lit.copy(), len(mask)
-    lit, dark, share = (p[:height].astype(int) for p in (lit, shaded_picture, mask))
-    picture[:height] = (lit * (255 - share) + dark * share + 127) // 255
-    return picture
 
 
 def exposed(luma, noise, top, left, gain, deviation):
@@ -130,9 +122,3 @@ def cast(shape, objects, camera, sun, strength, hull):
         if strength > 0.1:
             mask = shaded(mask, *hull(np.concatenate([foot, tip])).T, 255.0 * strength)
     return mask
-
-
-def extent(mask, depths, reach):
-    """Return the count and the box of the ones of a mask in front of all structures."""
-    ys, xs = np.nonzero((mask == 1) & (depths > reach))
-    return len(xs), xs.min(), ys.min(), xs.max() + 1, ys.max() + 1

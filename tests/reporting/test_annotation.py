@@ -7,7 +7,7 @@ import pytest
 
 from habitus.errors import InvalidInputError
 from habitus.reporting.figures.drawing import EVENT, behaviour_colour, rgb
-from habitus.reporting.film import film, film_size, strip_sizes, write_annotated
+from habitus.reporting.film import Overlay, film, film_size, write_annotated
 from habitus.video import Source
 from reference.two_lanes import FPS, HEIGHT, SECONDS, WIDTH, WRONG
 
@@ -30,6 +30,10 @@ def frames(lanes, tmp_path_factory):
         }
 
 
+def strip(lanes):
+    return Overlay(lanes.detection, SIZE[0]).strip
+
+
 def near(picture, colour):
     return np.abs(picture.astype(int) - rgb(colour)).max(axis=2) < 45
 
@@ -40,9 +44,9 @@ def test_every_frame_is_there_at_its_time(frames):
     np.testing.assert_allclose(times, np.arange(len(times)) / FPS, atol=1e-3)
 
 
-def test_small_footage_is_enlarged_and_the_strip_is_below_it(frames):
+def test_small_footage_is_enlarged_and_the_strip_is_below_it(frames, lanes):
     height, width, _ = frames[0][1].shape
-    assert (width, height) == (SIZE[0], SIZE[1] + strip_sizes(SIZE[0]).height)
+    assert (width, height) == (SIZE[0], SIZE[1] + strip(lanes).height)
 
 
 def test_boxes_are_drawn_during_events_and_only_then(frames):
@@ -68,17 +72,17 @@ def test_boxes_surround_the_abnormal_object(frames, lanes):
 
 def test_the_strip_shows_behaviour_and_event(frames, lanes):
     for n in (FPS * 20, FPS * 40, DURING[15]):
-        strip = frames[n][1][SIZE[1] :]
-        line = strip[: 2 * strip_sizes(SIZE[0]).font]
+        below = frames[n][1][SIZE[1] :]
+        line = below[: 2 * strip(lanes).font]
         behaviour = int(lanes.detection.behaviours[n // FPS])
         assert near(line, behaviour_colour(behaviour)).mean() > 0.05
         assert (near(line, EVENT).mean() > 0.2) == (WRONG[0] <= n / FPS < WRONG[1])
 
 
-def test_the_cursor_follows_the_time(frames):
+def test_the_cursor_follows_the_time(frames, lanes):
     def cursor(n):
-        strip = frames[n][1][SIZE[1] + strip_sizes(SIZE[0]).chart_top :]
-        return int(strip.min(axis=2).mean(axis=0).argmax())
+        below = frames[n][1][SIZE[1] + strip(lanes).top :]
+        return int(below.min(axis=2).mean(axis=0).argmax())
 
     for n in (FPS * 20, FPS * 40, FPS * 60):
         assert cursor(n) == pytest.approx(SIZE[0] * n / FPS / SECONDS, abs=3)

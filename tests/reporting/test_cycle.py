@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from habitus.reporting.figures.cycle import (
+from habitus.reporting.figures.scene import (
     INK_PLACEHOLDER,
     cycle_order,
     cycle_svg,

@@ -5,11 +5,12 @@ import numpy as np
 from habitus import Corpus, MarkovClusteringTopicModel
 from habitus.reporting.normality_chart import (
     THRESHOLD_HEIGHT,
+    WIDTH,
     chart_heights,
+    chart_of,
     equal_runs,
     normality_chart,
 )
-from habitus.reporting.page.chart import WIDTH, chart_of
 from habitus.scene.detection import Detection
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, Detector, MarkovClusteringTopicModel
+from habitus.reporting.normality_chart import quantiles_of
 from habitus.reporting.page import render
-from habitus.reporting.page.chart import quantiles_of
 from habitus.reporting.page.render import write_report
 from habitus.scene.detection import detect_events
 from habitus.scene.events import clock

@@ -4,17 +4,8 @@ import numpy as np
 import pytest
 
 from habitus.reporting.figures.drawing import EVENT, PAPER, behaviour_colour, rgb, text_width
-from habitus.reporting.film import (
-    PAST,
-    WINDOW,
-    draw_chart,
-    draw_strip,
-    strip_sizes,
-    window_at,
-)
+from habitus.reporting.film import PAST, WINDOW, Strip, window_at
 from habitus.reporting.normality_chart import NormalityChart, normality_chart
-
-SIZES = strip_sizes(720)
 
 
 def test_the_window_follows_the_time_within_the_footage():
@@ -29,14 +20,12 @@ def test_the_window_follows_the_time_within_the_footage():
 
 
 @pytest.fixture(scope="module")
-def chart(lanes):
-    timeline = normality_chart(lanes.detection)
-    window = window_at(timeline.begin, timeline)
-    return draw_chart(SIZES, timeline, lanes.detection.event_spans, window), window
+def strip(lanes):
+    return Strip(normality_chart(lanes.detection), lanes.detection.event_spans, 720)
 
 
-def test_behaviours_are_shown_in_their_colours(chart, lanes):
-    band = chart[0][SIZES.chart_bottom + 3 :][: SIZES.band]
+def test_behaviours_are_shown_in_their_colours(strip, lanes):
+    band = strip.chart[strip.bottom + 3 :][: strip.band]
     for z in (0, 1):
         columns = (band == rgb(behaviour_colour(z))).all(axis=2).any(axis=0)
         share = (lanes.detection.behaviours == z).mean()
@@ -44,26 +33,24 @@ def test_behaviours_are_shown_in_their_colours(chart, lanes):
 
 
 @pytest.mark.parametrize("repeats", [1, 3, 20])
-def test_an_announcement_of_any_length_stays_in_the_line(chart, repeats):
-    picture, window = chart
-    quiet = draw_strip(picture, SIZES, 30.0, window, 1, None)
+def test_an_announcement_of_any_length_stays_in_the_line(strip, repeats):
+    quiet = strip.draw(30.0, 1, None)
     text = " ".join(["leftward motion where downward motion is usual"] * repeats)
-    strip = draw_strip(picture, SIZES, 30.0, window, 1, (12, text))
-    line = SIZES.font * 2
-    np.testing.assert_array_equal(strip[line:], quiet[line:])
-    ground = (strip[:line] == rgb(EVENT)).all(axis=2)
+    picture = strip.draw(30.0, 1, (12, text))
+    line = strip.font * 2
+    np.testing.assert_array_equal(picture[line:], quiet[line:])
+    ground = (picture[:line] == rgb(EVENT)).all(axis=2)
     letters = ~ground[:, ground.any(axis=0)]
     assert 0.05 < letters.mean() < 0.6
     # A margin on all sides: letters are not cut off.
     assert ground[0, -200:].all()
     assert ground[-1, -200:].all()
-    assert ground[:, -SIZES.font // 2 :].all()
+    assert ground[:, -strip.font // 2 :].all()
 
 
-def test_the_line_of_text_starts_with_the_time(chart):
-    picture, window = chart
-    strip = draw_strip(picture, SIZES, 30.0, window, None, None)
-    white = (strip[: SIZES.font * 2] == rgb(PAPER)).all(axis=2).any(axis=0)
+def test_the_line_of_text_starts_with_the_time(strip):
+    picture = strip.draw(30.0, None, None)
+    white = (picture[: strip.font * 2] == rgb(PAPER)).all(axis=2).any(axis=0)
     columns = np.flatnonzero(white)
     assert columns.min() >= 8
-    assert columns.max() <= 8 + text_width("0:30", SIZES.font)
+    assert columns.max() <= 8 + text_width("0:30", strip.font)

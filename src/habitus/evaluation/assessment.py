@@ -33,7 +33,6 @@ from habitus.evaluation.matching import (
     chance_of_finding,
     found_at_rates,
     found_at_threshold,
-    found_by_decisions,
 )
 from habitus.evaluation.metrics import (
     Curve,
@@ -48,13 +47,13 @@ from habitus.evaluation.metrics import (
 from habitus.evaluation.spatial_accuracy import (
     BoxHits,
     Localisation,
-    LocatedEvent,
     box_hits,
     localise,
 )
 from habitus.progress import ProgressCallback
 from habitus.scene.detection import Detection, detect_events
 from habitus.scene.detector import Detector
+from habitus.scene.events import Event
 
 VERSION = 2
 """Version of the JSON form; 2 renamed `area` and `roc_area` to `average_precision`, `roc_auc`."""
@@ -280,7 +279,7 @@ def _starts(clips: Sequence[LabelledClip]) -> list[float]:
 
 
 def evaluate_events(
-    events: Sequence[LocatedEvent],
+    events: Sequence[Event],
     footage: LabelledFootage,
     labels: Sequence[Label] | Labelling,
     *,
@@ -303,7 +302,7 @@ def evaluate_events(
     judged = np.ones(len(times), dtype=np.bool_)
     scored = ScoredDocuments(-decided.astype(np.float64), judged, times, clip)
     chance = chance_of_finding(scored, counted, (), -0.5, progress)
-    found = found_by_decisions(decided, scored, counted, float("nan"))
+    found = found_at_threshold(scored, counted, -0.5)
     return Assessment(
         labels=counted,
         n_documents=len(times),
@@ -311,7 +310,7 @@ def evaluate_events(
         seconds=scored.seconds,
         threshold=None,
         documents=decision_estimates(decided, abnormal),
-        chosen=found._replace(chance=chance.at_threshold),
+        chosen=found._replace(chance=chance.at_threshold, threshold=float("nan")),
         box_hits=box_hits(events, counted, clip, footage.size),
     )
 
@@ -361,9 +360,7 @@ def _frame_size(corpus: Corpus) -> tuple[int, int] | None:
     return (v.width, v.height) if v is not None else None
 
 
-def _check_events(
-    events: Sequence[LocatedEvent], footage: LabelledFootage, skip: float | None
-) -> None:
+def _check_events(events: Sequence[Event], footage: LabelledFootage, skip: float | None) -> None:
     """Raise InvalidInputError for events outside the footage, or a `skip` beyond its end."""
     if skip is not None and skip >= footage.end:
         raise InvalidInputError(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from tokenize import TokenError
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,20 +36,6 @@ LONGEST_NUMBER = 18
 """Digits of a number of a frame, at most."""
 FrameRange = tuple[int, int]
 """First and last frame, counted from 1."""
-
-
-@runtime_checkable
-class Labelling(Protocol):
-    """Content of a label file, before its frames or clips have times."""
-
-    @property
-    def name(self) -> str:
-        """Path of the file, for messages."""
-        ...
-
-    def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
-        """Return labels in seconds; labels per frame or per clip need the footage."""
-        ...
 
 
 def read_labels(
@@ -81,7 +67,7 @@ def read_labels(
     return labelling.to_labels(None) if footage is None else align(labelling, footage)
 
 
-def parse_labels(path: str | os.PathLike[str], *, line: int | None = None) -> Labelling:
+def parse_labels(path: str | os.PathLike[str], *, line: int | None = None) -> "Labelling":
     """Read a label file before the footage is known; see `read_labels`."""
     file = checked_path(path)
     if not file.is_dir() and file.suffix.lower() != ".npy":
@@ -101,7 +87,7 @@ def parse_labels(path: str | os.PathLike[str], *, line: int | None = None) -> La
     return read_numpy(file) if file.suffix.lower() == ".npy" else read_table(file, text)
 
 
-def align(labels: Sequence[Label] | Labelling, footage: LabelledFootage) -> list[Label]:
+def align(labels: "Sequence[Label] | Labelling", footage: LabelledFootage) -> list[Label]:
     """Return labels in seconds of the footage; raise InvalidInputError if one lies outside it."""
     if isinstance(labels, Labelling):
         aligned, name = labels.to_labels(footage), labels.name
@@ -125,29 +111,24 @@ class FrameFlags(NamedTuple):
 
     name: str
     flags: Flags
+    whole: bool = True
+    """Whether there is a flag for each frame; if not, the frames after the last are normal."""
+
+    @classmethod
+    def of_ranges(cls, name: str, ranges: list[FrameRange]) -> "FrameFlags":
+        """Return the flags of ranges of abnormal frames."""
+        flags = np.zeros(max((last for _, last in ranges), default=0), dtype=np.bool_)
+        for first, last in ranges:
+            flags[first - 1 : last] = True
+        return cls(name, flags, whole=False)
+
+    def to_flags(self, footage: LabelledFootage) -> Flags:
+        """Return whether each frame of the footage is abnormal."""
+        rest = 0 if self.whole else max(len(footage.frame_times()) - len(self.flags), 0)
+        return footage.fit_flags(np.pad(self.flags, (0, rest)), self.name)
 
     def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
         """Return one label per run of abnormal frames."""
-        known = _required(footage, self.name)
-        return known.labels_from_flags(known.fit_flags(self.flags, self.name))
-
-
-class FrameRanges(NamedTuple):
-    """Ranges of abnormal frames."""
-
-    name: str
-    ranges: list[FrameRange]
-
-    def to_flags(self, footage: LabelledFootage) -> Flags:
-        """Return whether each frame is abnormal."""
-        n = len(footage.frame_times())
-        flags = np.zeros(max([n, *(last for _, last in self.ranges)]), dtype=np.bool_)
-        for first, last in self.ranges:
-            flags[first - 1 : last] = True
-        return footage.fit_flags(flags, self.name)
-
-    def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
-        """Return one label per range."""
         known = _required(footage, self.name)
         return known.labels_from_flags(self.to_flags(known))
 
@@ -158,9 +139,9 @@ class ClipRanges(NamedTuple):
     name: str
     ranges: dict[str, list[FrameRange]]
 
-    def of(self, clip: str) -> FrameRanges:
-        """Return the ranges of one clip, by the name of its file; a clip may have none."""
-        return FrameRanges(self.name, self.ranges.get(Path(clip).stem, []))
+    def of(self, clip: str) -> FrameFlags:
+        """Return the labels of one clip, by the name of its file; a clip may have none."""
+        return FrameFlags.of_ranges(self.name, self.ranges.get(Path(clip).stem, []))
 
     def check_clips(self, clips: Sequence[str]) -> None:
         """Raise InvalidInputError if no clip has a row, or two clips have the same stem."""
@@ -213,7 +194,7 @@ def read_numpy(file: Path) -> FrameFlags:
     return FrameFlags(str(file), np.array(values, dtype=np.bool_, ndmin=1))
 
 
-def read_frame_list(file: Path, text: str, line: int | None) -> FrameFlags | FrameRanges:
+def read_frame_list(file: Path, text: str, line: int | None) -> FrameFlags:
     """Read zeros and ones, or ranges such as 60:152, separated by commas, spaces or newlines."""
     lines = [part for part in text.splitlines() if part.strip()]
     if line is not None:
@@ -225,10 +206,10 @@ def read_frame_list(file: Path, text: str, line: int | None) -> FrameFlags | Fra
     others = [value for value in values if re.fullmatch(r"[0-9]+[:-][0-9]+", value) is None]
     if others:
         raise _not_frames(file, next((value for value in others if value not in "01"), others[0]))
-    return FrameRanges(str(file), _parse_ranges(file, values))
+    return FrameFlags.of_ranges(str(file), _parse_ranges(file, values))
 
 
-def read_matlab(file: Path, text: str, line: int | None) -> FrameRanges:
+def read_matlab(file: Path, text: str, line: int | None) -> FrameFlags:
     """Read `TestVideoFile{end+1}.gt_frame = [60:152];`, the form of the UCSD data sets."""
     ranges = re.findall(r"gt_frame\s*=\s*\[?([^\];\n]*)\]?", text)
     if not ranges:
@@ -239,7 +220,7 @@ def read_matlab(file: Path, text: str, line: int | None) -> FrameRanges:
             parameter="label_line",
         )
     values = re.split(r"[\s,]+", _line_of(file, ranges, line or 1).strip())
-    return FrameRanges(str(file), _parse_ranges(file, [value for value in values if value]))
+    return FrameFlags.of_ranges(str(file), _parse_ranges(file, list(filter(None, values))))
 
 
 def _line_of(file: Path, lines: list[str], line: int) -> str:
@@ -308,18 +289,17 @@ class Masks(NamedTuple):
                 f"{known.size[0]}x{known.size[1]}: resize the masks"
             )
         flags = np.array([len(boxes) > 0 for boxes in self.boxes], dtype=np.bool_)
-        labels = known.labels_from_flags(known.fit_flags(flags, self.name))
         sightings = [
             Sighting(float(start), box)
             for (start, _), boxes in zip(known.frame_times(), self.boxes, strict=False)
             for box in boxes
         ]
-        return [_with_track(label, sightings) for label in labels]
-
-
-def _with_track(label: Label, sightings: list[Sighting]) -> Label:
-    track = tuple(sighting for sighting in sightings if label.start <= sighting.time < label.end)
-    return label._replace(box=enclosing_box([sighting.box for sighting in track]), track=track)
+        labels = []
+        for label in FrameFlags(self.name, flags).to_labels(known):
+            track = tuple(seen for seen in sightings if label.start <= seen.time < label.end)
+            box = enclosing_box([sighting.box for sighting in track])
+            labels.append(label._replace(box=box, track=track))
+        return labels
 
 
 def read_masks(folder: Path) -> Masks:
@@ -387,6 +367,8 @@ class TimedLabels(NamedTuple):
         return self.labels
 
 
+Labelling = FrameFlags | ClipRanges | Masks | TimedLabels
+"""Content of a label file, before its frames or clips have times."""
 SIDES = ("left", "top", "right", "bottom")
 TableLabels = TimedLabels | ClipRanges
 
@@ -462,20 +444,18 @@ def _table_reader(file: Path, names: list[str]) -> _TableReader:
 
 
 def _read_intervals(name: str, rows: list[TableRow]) -> TimedLabels:
-    labels = [_read_interval(row) for row in rows]
+    labels = []
+    for row in rows:
+        start, end, values = row.time("start"), row.time("end"), row.values
+        if not start < end:
+            raise row.error(
+                f"a label must end after it starts, found {shortened(values['start'])} to "
+                f"{shortened(values['end'])}"
+            )
+        box = row.box() if any(values.get(side) for side in SIDES) else None
+        labels.append(Label(start, end, values.get("kind") or "", box))
     check_overlaps(labels, name)
     return TimedLabels(name, labels)
-
-
-def _read_interval(row: TableRow) -> Label:
-    start, end, values = row.time("start"), row.time("end"), row.values
-    if not start < end:
-        raise row.error(
-            f"a label must end after it starts, found {shortened(values['start'])} to "
-            f"{shortened(values['end'])}"
-        )
-    has_box = any(values.get(side) for side in SIDES)
-    return Label(start, end, values.get("kind") or "", row.box() if has_box else None)
 
 
 def _read_tracks(name: str, rows: list[TableRow]) -> TimedLabels:

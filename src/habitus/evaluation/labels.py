@@ -63,10 +63,6 @@ class Label(NamedTuple):
         inside = [sighting.box for sighting in self.track if start <= sighting.time < end]
         return inside or ([self.box] if self.box is not None and not self.track else [])
 
-    def since(self, time: float) -> "Label":
-        """Return the label with everything before `time` cut off."""
-        return self._replace(start=max(self.start, time))
-
     def later(self, seconds: float) -> "Label":
         """Return the label moved to a later time."""
         track = tuple(sighting._replace(time=sighting.time + seconds) for sighting in self.track)
@@ -100,7 +96,8 @@ def parse_seconds(text: str) -> float:
 
 def labels_since(labels: Sequence[Label], time: float) -> list[Label]:
     """Return the labels that end after `time`, in order; those in progress start at `time`."""
-    return sorted(label.since(time) for label in labels if label.end > time)
+    counted = (label for label in labels if label.end > time)
+    return sorted(label._replace(start=max(label.start, time)) for label in counted)
 
 
 def check_labels(

@@ -107,20 +107,15 @@ def found_at_rates(
     """
     labels = _spans(labelled)
     return [
-        _found(scored.below(best.threshold), scored, labels, best.threshold)._replace(rate=rate)
-        for best, rate in zip(_best_at_rates(scored, labels, rates), rates, strict=True)
+        _found(scored, labels, threshold)._replace(rate=rate)
+        for (threshold, _), rate in zip(_best_at_rates(scored, labels, rates), rates, strict=True)
     ]
-
-
-class _Best(NamedTuple):
-    threshold: float
-    n_found: int
 
 
 def _best_at_rates(
     scored: ScoredDocuments, labels: Array, rates: Sequence[float]
-) -> Iterator[_Best]:
-    """Yield the lowest threshold that finds the most labels within each rate of false alarms."""
+) -> Iterator[tuple[float, int]]:
+    """Yield the lowest threshold that finds the most labels within each rate, and their number."""
     curve = _at_all_thresholds(scored, labels)
     for rate in rates:
         too_many = curve.n_false_alarms > int(rate * scored.seconds / HOUR + 1e-9)
@@ -128,7 +123,7 @@ def _best_at_rates(
         end = int(too_many.argmax()) if too_many.any() else len(too_many)
         # The lowest threshold has no alarm at all; a higher one finds no fewer labels.
         most = curve.n_found[end - 1]
-        yield _Best(float(curve.thresholds[np.searchsorted(curve.n_found, most)]), int(most))
+        yield float(curve.thresholds[np.searchsorted(curve.n_found, most)]), int(most)
 
 
 class _Thresholds(NamedTuple):
@@ -211,19 +206,11 @@ def found_at_threshold(
     scored: ScoredDocuments, labelled: Sequence[TimeSpan], threshold: float
 ) -> FoundEvents:
     """Return what is found at a threshold, with the rate of false alarms there."""
-    return found_by_decisions(scored.below(threshold), scored, labelled, threshold)
+    return _found(scored, _spans(labelled), threshold)
 
 
-def found_by_decisions(
-    abnormal: Flags, scored: ScoredDocuments, labelled: Sequence[TimeSpan], threshold: float
-) -> FoundEvents:
-    """Return what is found if exactly the documents flagged in `abnormal` are abnormal."""
-    return _found(abnormal, scored, _spans(labelled), threshold)
-
-
-def _found(
-    abnormal: Flags, scored: ScoredDocuments, labels: Array, threshold: float
-) -> FoundEvents:
+def _found(scored: ScoredDocuments, labels: Array, threshold: float) -> FoundEvents:
+    abnormal = scored.below(threshold)
     events = np.array(joined_spans(abnormal, scored)).reshape(-1, 2)
     # The first event that ends after the start of a label finds it, or none does.
     first = np.searchsorted(events[:, 1], labels[:, 0] - SLACK, side="right")
@@ -262,8 +249,8 @@ def chance_of_finding(
     at_rates, at_threshold = [], []
     for done, shift in enumerate(shifts, start=1):
         moved = scored.shifted(shift)
-        at_rates.append([best.n_found / n_labels for best in _best_at_rates(moved, labels, rates)])
-        at_threshold.append(_found(moved.below(threshold), moved, labels, threshold).share)
+        at_rates.append([n_found / n_labels for _, n_found in _best_at_rates(moved, labels, rates)])
+        at_threshold.append(_found(moved, labels, threshold).share)
         report(Progress("evaluating", done, len(shifts)))
     return ChanceShares(np.mean(at_rates, axis=0).tolist(), float(np.mean(at_threshold)))
 

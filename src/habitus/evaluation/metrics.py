@@ -219,13 +219,9 @@ def bootstrap(
     values = np.concatenate(
         [figures(weights) for weights in _drawn_weights(abnormal, block, n_draws, seed)], axis=1
     )
-    return np.array([_interval(each[np.isfinite(each)]) for each in values])
-
-
-def _interval(values: Array) -> Array:
-    if not len(values):
-        return np.full(2, np.nan)
-    return np.asarray(np.quantile(values, [0.05, 0.95]))
+    known = [each[np.isfinite(each)] for each in values]
+    none = np.full(2, np.nan)
+    return np.array([np.quantile(each, [0.05, 0.95]) if len(each) else none for each in known])
 
 
 def _drawn_weights(abnormal: Flags, block: int, n_draws: int, seed: int) -> Iterator[Array]:

@@ -1,15 +1,16 @@
 """Spatial accuracy: whether the least likely words and the boxes of events lie where labels do."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Array, Flags
 from habitus.corpus.documents import Corpus
-from habitus.evaluation.labels import Label, TimeSpan, abnormal_places, abnormal_words
+from habitus.evaluation.labels import Label, abnormal_places, abnormal_words
 from habitus.evaluation.matching import match
+from habitus.scene.events import Event
 from habitus.scene.localisation import Box, least_likely, localisation_recall, random_recall
 
 N_TOPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300)
@@ -42,20 +43,6 @@ class BoxHits(NamedTuple):
     """Expected share of hits of boxes of the same sizes at random places."""
 
 
-class LocatedEvent(TimeSpan, Protocol):
-    """A detected event with boxes, such as `habitus.scene.events.Event`."""
-
-    @property
-    def peak(self) -> float:
-        """Start of the most abnormal document in seconds."""
-        ...
-
-    @property
-    def boxes(self) -> tuple[Box, ...]:
-        """Location at the peak, in pixels."""
-        ...
-
-
 def localise(
     corpus: Corpus, surprisals: Array, documents: Flags, labels: Sequence[Label]
 ) -> Localisation | None:
@@ -82,7 +69,7 @@ def localise(
 
 
 def box_hits(
-    events: Sequence[LocatedEvent],
+    events: Sequence[Event],
     labels: Sequence[Label],
     clip: float,
     size: tuple[int, int] | None,
@@ -100,7 +87,9 @@ def box_hits(
             continue
         time = events[k].peak
         labelled = _as_array(label.boxes(time, time + clip) or [label.box])
-        hits.append(bool(_overlap(_as_array(events[k].boxes), labelled).any()))
+        left, top, right, bottom = _as_array(events[k].boxes).T
+        meets = _meets(left, right, labelled[:, ::2]) & _meets(top, bottom, labelled[:, 1::2])
+        hits.append(bool(meets.any()))
         chances.append(chance_of_hit(events[k].boxes, labelled, size))
     if not hits:
         return None
@@ -133,10 +122,3 @@ def _meets(starts: Boxes, ends: Boxes, labelled: Boxes) -> Flags:
 
 def _as_array(boxes: Sequence[Box]) -> Boxes:
     return np.array(boxes, dtype=np.int64).reshape(-1, 4)
-
-
-def _overlap(one: Boxes, other: Boxes) -> Flags:
-    """Return whether each box of one overlaps each box of the other."""
-    a, b = one[:, None], other[None]
-    positive = np.minimum(a[..., 2:], b[..., 2:]) > np.maximum(a[..., :2], b[..., :2])
-    return np.asarray(positive.all(axis=-1))

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError
 from habitus.evaluation.matching import Match, match
 from habitus.files import written_whole
@@ -71,7 +70,10 @@ def demonstrate(
 
     The folder gets the video, its labels, the model, the events, an annotated video and a page.
     """
-    _make_folder(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"cannot make the folder {folder}: {error.strerror}") from error
     compile_ahead("habitus.lab.kernels_ahead")  # while those of rendering are compiled
     scene = Junction(
         seed=seed, seconds=WHOLE, normal_for=NORMAL, anomalies_per_hour=ANOMALIES_PER_HOUR
@@ -80,7 +82,9 @@ def demonstrate(
     _render_once(scene, video, progress)
     write_labels(scene, folder / "junction.csv")
     source = Source(str(video))
-    corpus = _documents(source, video, progress)
+    settings = DocumentSettings()
+    corpus = extract_corpus([source], settings, output=video, jobs=-1, progress=progress).corpus
+    ChunkCache(video).clear()
     learnt = learn_scene(
         corpus.take((corpus.times < NORMAL).nonzero()[0]),
         n_restarts=LearningSettings.n_restarts,
@@ -98,13 +102,6 @@ def demonstrate(
     return Demonstration(detection, truth, alarmed, ranked, NORMAL, WHOLE - NORMAL)
 
 
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(f"cannot make the folder {folder}: {error.strerror}") from error
-
-
 def _render_once(scene: Junction, video: Path, progress: ProgressCallback) -> None:
     """Render the scene, unless that very scene is there already."""
     note = video.with_suffix(".json")
@@ -119,14 +116,6 @@ def _render_once(scene: Junction, video: Path, progress: ProgressCallback) -> No
     render(scene, video, progress=progress)
     with written_whole(note) as temporary:
         temporary.write_text(wanted)
-
-
-def _documents(source: Source, video: Path, progress: ProgressCallback) -> Corpus:
-    extraction = extract_corpus(
-        [source], DocumentSettings(), output=video, jobs=-1, progress=progress
-    )
-    ChunkCache(video).clear()
-    return extraction.corpus
 
 
 def _write_products(

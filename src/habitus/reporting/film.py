@@ -11,7 +11,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
 
 import av
 import cv2
@@ -22,7 +21,7 @@ from habitus.arrays import Image, Indices
 from habitus.corpus.vocabulary import Vocabulary, moves_in
 from habitus.errors import InvalidInputError
 from habitus.files import MARK, written_whole
-from habitus.ingest.clips import ComparedFrame, DocumentSettings, compare_frames, vocabulary_of
+from habitus.ingest.clips import DocumentSettings, compare_frames, vocabulary_of
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.reporting.figures.drawing import (
     EVENT,
@@ -30,10 +29,9 @@ from habitus.reporting.figures.drawing import (
     PAPER,
     arrows_of,
     behaviour_colour,
-    draw_boxes,
-    draw_heat,
     draw_on_picture,
     draw_text,
+    draw_unusual,
     ink_on,
     resized,
     rgb,
@@ -53,8 +51,8 @@ from habitus.video import Frame, Reader, Source, survey
 
 # Times are rounded by their containers: a frame this much early still opens the next document.
 ROUNDING = 1e-4
-# Strengths of arrows: of the least likely words of an event, and of a preview's words.
-ABNORMAL_STRENGTH, PREVIEW_STRENGTH = 0.25, 0.6
+# Strength of the arrows of a preview.
+PREVIEW_STRENGTH = 0.6
 # Frames between two reports of progress.
 REPORTED = 16
 
@@ -82,7 +80,7 @@ def write_annotated(
     with Reader(source, since=start, steady=steady) as reader:
         width, height = film_size(reader.width, reader.height)
         overlay = Overlay(detection, width)
-        with film(path, (width, height + overlay.sizes.height), reader.fps) as add:
+        with film(path, (width, height + overlay.strip.height), reader.fps) as add:
             for n, frame in enumerate(reader):
                 if frame.time < start - ROUNDING:
                     continue
@@ -108,29 +106,29 @@ class Overlay:
     """Annotations of frames; whatever is the same within a document is drawn once."""
 
     def __init__(self, detection: Detection, width: int) -> None:
-        self.detection = detection
-        self.timeline = normality_chart(detection)
-        self.sizes = strip_sizes(width)
-        self._move_to(None, self.timeline.begin)
+        self.detection, self.timeline = detection, normality_chart(detection)
+        self.strip = Strip(self.timeline, detection.event_spans, width)
+        self.document: int | None = None
+        self.event: tuple[int, str] | None = None
 
     def annotated(self, picture: Image, time: float) -> Image:
         """Return a frame with events drawn on it and the strip below; `picture` is drawn on."""
         document = self._document_at(time)
         if document != self.document:
-            self._move_to(document, time)
+            self.document, self.event = document, self._event_of(document)
+            self.strip.move_to(time)
         behaviour = None
         if document is not None:
             behaviour = int(self.detection.behaviours[document])
             self._draw_abnormal_words(picture, document)
-        strip = draw_strip(self.chart, self.sizes, time, self.window, behaviour, self.event)
-        return np.concatenate([picture, strip])
+        return np.concatenate([picture, self.strip.draw(time, behaviour, self.event)])
 
-    def _move_to(self, document: int | None, time: float) -> None:
-        """Prepare the strip for another document; None stands for a time between documents."""
-        self.document, self.window = document, window_at(time, self.timeline)
-        self.event = None if document is None else event_at(document, self.detection)
-        spans = self.detection.event_spans
-        self.chart = draw_chart(self.sizes, self.timeline, spans, self.window)
+    def _event_of(self, document: int | None) -> tuple[int, str] | None:
+        """Return rank among the moments, from 1, and explanation of a document's event, if any."""
+        for event, span in zip(self.detection.events, self.detection.event_spans, strict=True):
+            if document is not None and span.first <= document <= span.last:
+                return self.detection.moments.index(event) + 1, event.explanation
+        return None
 
     def _document_at(self, time: float) -> int | None:
         starts = self.timeline.starts
@@ -143,11 +141,8 @@ class Overlay:
         v = self.detection.model.vocabulary_
         if unusual is None or v is None:
             return
-        if unusual.finding is not None:
-            draw_heat(picture, heat_map(unusual.finding, v), v)
-        draw_boxes(picture, unusual.boxes, v, EVENT)
-        strengths = np.full(len(unusual.words), ABNORMAL_STRENGTH)
-        draw_on_picture(picture, arrows_of(unusual.words, strengths, v), v)
+        heat = None if unusual.finding is None else heat_map(unusual.finding, v)
+        draw_unusual(picture, v, unusual.words, unusual.boxes, heat)
 
 
 def write_preview(
@@ -167,15 +162,18 @@ def write_preview(
         size = film_size(vocabulary.width, vocabulary.height, enlarge=False)
         moves: NDArray[np.int16] | None = None
         with film(path, size, reader.fps) as add:
-            for n, compared in enumerate(compare_frames(reader, settings)):
+            for k, compared in enumerate(compare_frames(reader, settings)):
                 if compared.moves is not None:
                     moves = compared.moves
                 picture = compared.frame.colours(*size)
                 if moves is not None:
                     draw_words(picture, moves, vocabulary)
-                _draw_label(picture, compared, moves)
+                n = 0 if moves is None else int((moves >= 0).sum())
+                label = f"{compared.frame.time:.2f} s   document {compared.number}   {n} words"
+                picture[-26:, :360] //= 3
+                draw_text(picture, label, (8, len(picture) - 24), 14)
                 add(picture, compared.frame.time)
-                if n % REPORTED == 0:
+                if k % REPORTED == 0:
                     progress(Progress("preview", compared.frame.time, duration))
 
 
@@ -185,14 +183,6 @@ def draw_words(picture: Image, moves: NDArray[np.int16], v: Vocabulary) -> None:
     words = v.paper.words(rows, columns, moves_in(v.finest, v.paper)[moves[rows, columns]])
     strengths = np.full(len(words), PREVIEW_STRENGTH)
     draw_on_picture(picture, arrows_of(words, strengths, v.paper), v)
-
-
-def _draw_label(picture: Image, compared: ComparedFrame, moves: NDArray[np.int16] | None) -> None:
-    """Draw time, document and number of words in the lower left corner."""
-    n = 0 if moves is None else int((moves >= 0).sum())
-    text = f"{compared.frame.time:.2f} s   document {compared.number}   {n} words"
-    picture[-26:, :360] //= 3
-    draw_text(picture, text, (8, len(picture) - 24), 14)
 
 
 LARGEST, SMALLEST = 1280, 640
@@ -231,48 +221,32 @@ def film(
         ThreadPoolExecutor(1) as pool,
     ):
         container.metadata["comment"] = MARK
-        encoder = _Encoder(container, size, fps)
-        waiting: deque[Future[None]] = deque()
+        stream = container.add_stream("libx264", rate=max(1, round(fps)))
+        (stream.width, stream.height), stream.pix_fmt = size, "yuv420p"
+        stream.codec_context.time_base = stream.time_base = MILLISECOND
+        stream.gop_size = max(1, round(KEYFRAMES * fps))
+        stream.options = {"crf": "26", "preset": "superfast"}
+        stream.thread_count = 2  # the same film on every machine: it depends on the number
+        last, waiting = -1, deque[Future[None]]()
+
+        def encode(picture: Image, time: float) -> None:
+            nonlocal last
+            last = max(last + 1, round(time * 1000))  # at least a millisecond after the last one
+            # OpenCV converts colours five times as fast as FFmpeg.
+            planes = np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2YUV_I420), dtype=np.uint8)
+            frame = av.VideoFrame.from_ndarray(planes, format="yuv420p")
+            frame.time_base, frame.pts = MILLISECOND, last
+            container.mux(stream.encode(frame))
 
         def add(picture: Image, time: float) -> None:
-            waiting.append(pool.submit(encoder.encode, picture, time))
+            waiting.append(pool.submit(encode, picture, time))
             if len(waiting) > AHEAD:
                 waiting.popleft().result()
 
         yield add
         for future in waiting:
             future.result()
-        encoder.finish()
-
-
-class _Encoder:
-    """H.264 stream of a container."""
-
-    def __init__(
-        self, container: av.container.OutputContainer, size: tuple[int, int], fps: float
-    ) -> None:
-        self.container = container
-        self.stream = container.add_stream("libx264", rate=max(1, round(fps)))
-        self.stream.width, self.stream.height = size
-        self.stream.pix_fmt = "yuv420p"
-        self.stream.codec_context.time_base = self.stream.time_base = MILLISECOND
-        self.stream.gop_size = max(1, round(KEYFRAMES * fps))
-        self.stream.options = {"crf": "26", "preset": "superfast"}
-        self.stream.thread_count = 2  # the same film on every machine: it depends on the number
-        self.last = -1
-
-    def encode(self, picture: Image, time: float) -> None:
-        """Encode a picture at a time in seconds, at least a millisecond after the last one."""
-        self.last = max(self.last + 1, round(time * 1000))
-        # OpenCV converts colours five times as fast as FFmpeg.
-        planes = np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2YUV_I420), dtype=np.uint8)
-        frame = av.VideoFrame.from_ndarray(planes, format="yuv420p")
-        frame.time_base, frame.pts = MILLISECOND, self.last
-        self.container.mux(self.stream.encode(frame))
-
-    def finish(self) -> None:
-        """Encode what the encoder still holds back."""
-        self.container.mux(self.stream.encode())
+        container.mux(stream.encode())
 
 
 WINDOW = 240.0
@@ -287,201 +261,119 @@ TO_COME = 0.5
 ONE_LINE, TWO_LINES = (1.0, 0.9, 0.8), 0.74
 
 
-class StripSizes(NamedTuple):
-    """Sizes of the strip in pixels: a line of text, a chart, a band of behaviours."""
+class Strip:
+    """The strip under a film of a width: a line of text, a chart, a band of behaviours."""
 
-    width: int
-    font: int
-    chart: int
-    band: int
-
-    @property
-    def height(self) -> int:
-        """Height of all three with the margins between them; even, as H.264 needs it."""
-        return (self.font * 2 + self.chart + self.band + self.font) // 2 * 2
-
-    @property
-    def chart_top(self) -> int:
+    def __init__(self, timeline: NormalityChart, spans: list[EventSpan], width: int) -> None:
+        self.timeline, self.spans, self.width = timeline, spans, width
+        self.font, self.band = max(11, round(width / 52)), round(width / 50)
+        chart = round(width / 14)
+        self.height = (3 * self.font + chart + self.band) // 2 * 2  # even, as H.264 needs it
+        self.top = self.font * 2 + self.font // 4
         """First row of the chart."""
-        return self.font * 2 + self.font // 4
+        self.bottom = self.top + chart
+        """First row below it."""
+        self.move_to(timeline.begin)
 
-    @property
-    def chart_bottom(self) -> int:
-        """First row below the chart."""
-        return self.chart_top + self.chart
+    def move_to(self, time: float) -> None:
+        """Draw the part that is the same within a document: all but text and cursor."""
+        self.start, self.end = window_at(time, self.timeline)
+        scale = self.width / (self.end - self.start)
+        left = np.round((self.timeline.starts - self.start) * scale).astype(np.int64)
+        wide = max(1, round(self.timeline.clip * scale))  # columns of pixels of a document
+        picture = np.full((self.height, self.width, 3), rgb(GROUND), dtype=np.uint8)
+        for first, last, _ in self.spans:
+            columns = slice(max(int(left[first]), 0), max(int(left[last]) + wide, 0))
+            picture[self.top : self.bottom, columns] = np.array(rgb(EVENT)) * 0.55
+        line = self.bottom - round(THRESHOLD_HEIGHT * (self.bottom - self.top))
+        for dash in range(0, self.width, 12):
+            cv2.line(picture, (dash, line), (dash + 6, line), rgb(DASHES), 1)
+        shown = np.flatnonzero((left + wide >= 0) & (left < self.width))
+        self._draw_curve(picture, shown, left + wide // 2)
+        self._draw_band(picture, shown, left, wide)
+        draw_text(picture, "threshold", (6, line + 2), self.font * 0.7, colour=LABEL)
+        self.chart = picture
+
+    def _draw_curve(self, picture: Image, shown: Indices, x: Indices) -> None:
+        """Draw normality, interrupted at unjudged documents and between sequences."""
+        heights, first_ones = self.timeline.heights, self.timeline.first[shown]
+        y = self.bottom - 2 - heights * (self.bottom - self.top - 4)
+        judged = ~np.isnan(heights[shown])
+        for first, last, is_judged in equal_runs(judged.astype(np.int64), first_ones):
+            if is_judged:
+                here = shown[first : last + 1]
+                points = np.stack([x[here], y[here]], axis=-1).round().astype(np.int32)
+                cv2.polylines(picture, [points], False, rgb(CURVE), 2, cv2.LINE_AA)
+
+    def _draw_band(self, picture: Image, shown: Indices, lefts: Indices, wide: int) -> None:
+        """Draw the behaviours along the bottom, with their numbers where these fit."""
+        size, top, timeline = self.band * 0.72, self.bottom + 3, self.timeline
+        for first, last, z in equal_runs(timeline.behaviours[shown], timeline.first[shown]):
+            left, right = max(int(lefts[shown[first]]), 0), int(lefts[shown[last]]) + wide
+            colour = behaviour_colour(z)
+            picture[top : top + self.band, left:right] = rgb(colour)
+            width = text_width(str(z + 1), size, bold=True)
+            if right - left > width + 4:
+                place = ((left + min(right, self.width) - width) // 2, top + 1)
+                draw_text(picture, str(z + 1), place, size, colour=ink_on(colour), bold=True)
+
+    def draw(self, time: float, behaviour: int | None, event: tuple[int, str] | None) -> Image:
+        """Return the strip at a time: the chart with its cursor, and the line of text above it.
+
+        `behaviour` is counted from 0, None between documents; `event` is rank and explanation.
+        """
+        picture = self.chart.copy()
+        cursor = round((time - self.start) / (self.end - self.start) * self.width)
+        if 0 <= cursor < self.width:
+            rest = picture[self.top :, cursor:]  # still to come
+            rest[:] = (rest * TO_COME).astype(np.uint8)
+            ends = (cursor, self.top - 2), (cursor, self.height - 1)
+            cv2.line(picture, *ends, rgb(PAPER), 2)
+        picture[: 2 * self.font] = _text_line(self.width, self.font, int(time), behaviour, event)
+        return picture
 
 
-def strip_sizes(width: int) -> StripSizes:
-    """Return the sizes of the strip under a video of `width` pixels."""
-    return StripSizes(width, max(11, round(width / 52)), round(width / 14), round(width / 50))
-
-
-class Window(NamedTuple):
-    """Seconds of video that the strip shows."""
-
-    start: float
-    end: float
-
-
-def window_at(time: float, timeline: NormalityChart) -> Window:
-    """Return the window at a time: the whole timeline if it is short, else the part around it."""
+def window_at(time: float, timeline: NormalityChart) -> tuple[float, float]:
+    """Return what the strip shows at a time: the whole timeline, or the part around the time."""
     if timeline.end - timeline.begin <= WINDOW:
-        return Window(timeline.begin, timeline.end)
+        return timeline.begin, timeline.end
     start = min(max(time - PAST * WINDOW, timeline.begin), timeline.end - WINDOW)
-    return Window(start, start + WINDOW)
-
-
-class _DocumentColumns(NamedTuple):
-    """Documents within the window, as columns of pixels."""
-
-    shown: Indices
-    """Indices of those that are visible."""
-    left: Indices
-    """First column of every document, visible or not."""
-    width: int
-    """Columns per document."""
-
-
-def draw_chart(
-    sizes: StripSizes, timeline: NormalityChart, spans: list[EventSpan], window: Window
-) -> Image:
-    """Return the strip without text and cursor: the part that is the same within a document."""
-    picture = np.full((sizes.height, sizes.width, 3), rgb(GROUND), dtype=np.uint8)
-    documents = _columns(sizes, timeline, window)
-    for first, last, _ in spans:
-        left = max(int(documents.left[first]), 0)
-        right = max(int(documents.left[last]) + documents.width, 0)
-        picture[sizes.chart_top : sizes.chart_bottom, left:right] = np.array(rgb(EVENT)) * 0.55
-    line = sizes.chart_bottom - round(THRESHOLD_HEIGHT * sizes.chart)
-    for dash in range(0, sizes.width, 12):
-        cv2.line(picture, (dash, line), (dash + 6, line), rgb(DASHES), 1)
-    _draw_curve(picture, sizes, timeline, documents)
-    _draw_band(picture, sizes, timeline, documents)
-    draw_text(picture, "threshold", (6, line + 2), sizes.font * 0.7, colour=LABEL)
-    return picture
-
-
-def _columns(sizes: StripSizes, timeline: NormalityChart, window: Window) -> _DocumentColumns:
-    scale = sizes.width / (window.end - window.start)
-    left = np.round((timeline.starts - window.start) * scale).astype(np.int64)
-    width = max(1, round(timeline.clip * scale))
-    return _DocumentColumns(np.flatnonzero((left + width >= 0) & (left < sizes.width)), left, width)
-
-
-def _draw_curve(
-    picture: Image, sizes: StripSizes, timeline: NormalityChart, documents: _DocumentColumns
-) -> None:
-    """Draw normality, interrupted at unjudged documents and between sequences."""
-    shown = documents.shown
-    x = documents.left + documents.width // 2
-    y = sizes.chart_bottom - 2 - timeline.heights * (sizes.chart - 4)
-    judged = ~np.isnan(timeline.heights[shown])
-    for first, last, is_judged in equal_runs(judged.astype(np.int64), timeline.first[shown]):
-        if is_judged:
-            here = shown[first : last + 1]
-            points = np.stack([x[here], y[here]], axis=-1).round().astype(np.int32)
-            cv2.polylines(picture, [points], False, rgb(CURVE), 2, cv2.LINE_AA)
-
-
-def _draw_band(
-    picture: Image, sizes: StripSizes, timeline: NormalityChart, documents: _DocumentColumns
-) -> None:
-    """Draw the behaviours along the bottom, with their numbers where these fit."""
-    shown, size = documents.shown, sizes.band * 0.72
-    top = sizes.chart_bottom + 3
-    for first, last, z in equal_runs(timeline.behaviours[shown], timeline.first[shown]):
-        left = max(int(documents.left[shown[first]]), 0)
-        right = int(documents.left[shown[last]]) + documents.width
-        colour = behaviour_colour(z)
-        picture[top : top + sizes.band, left:right] = rgb(colour)
-        width = text_width(str(z + 1), size, bold=True)
-        if right - left > width + 4:
-            place = ((left + min(right, sizes.width) - width) // 2, top + 1)
-            draw_text(picture, str(z + 1), place, size, colour=ink_on(colour), bold=True)
-
-
-def draw_strip(
-    chart: Image,
-    sizes: StripSizes,
-    time: float,
-    window: Window,
-    behaviour: int | None,
-    event: tuple[int, str] | None,
-) -> Image:
-    """Return the strip at a time: the chart with its cursor, and the line of text above it.
-
-    `behaviour` is counted from 0, None between documents; `event` is rank and explanation.
-    """
-    picture = chart.copy()
-    _draw_cursor(picture, sizes, time, window)
-    picture[: 2 * sizes.font] = _text_line(sizes, int(time), behaviour, event)
-    return picture
+    return start, start + WINDOW
 
 
 @lru_cache(maxsize=4)
 def _text_line(
-    sizes: StripSizes, second: int, behaviour: int | None, event: tuple[int, str] | None
+    width: int, font: int, second: int, behaviour: int | None, event: tuple[int, str] | None
 ) -> Image:
     """Return the line of text above the chart: many frames have the same one."""
-    picture = np.full((2 * sizes.font, sizes.width, 3), rgb(GROUND), dtype=np.uint8)
-    line_top = sizes.font // 3
-    x = 8 + draw_text(picture, clock(second), (8, line_top), sizes.font) + sizes.font
-    x = max(x, sizes.font * 5)
+    picture = np.full((2 * font, width, 3), rgb(GROUND), dtype=np.uint8)
+    x = 8 + draw_text(picture, clock(second), (8, font // 3), font) + font
+    x = max(x, font * 5)
     if behaviour is not None:
-        colour = behaviour_colour(behaviour)
-        x += _draw_chip(picture, f"behaviour {behaviour + 1}", x, sizes, colour)
+        text, colour = f"behaviour {behaviour + 1}", behaviour_colour(behaviour)
+        end = x + text_width(text, font, bold=True) + 2 * font
+        picture[:, x:end] = rgb(colour)
+        draw_text(picture, text, (x + font, font // 3), font, colour=ink_on(colour), bold=True)
+        x = end
     if event is not None:
         picture[:, x:] = rgb(EVENT)
-        _draw_announcement(picture, f"alarm {event[0]}: {event[1]}", x + sizes.font, sizes)
+        _draw_announcement(picture, f"alarm {event[0]}: {event[1]}", x + font, font)
     return picture
 
 
-def _draw_cursor(picture: Image, sizes: StripSizes, time: float, window: Window) -> None:
-    """Draw a line at the current time, and dim the part of the chart after it."""
-    cursor = round((time - window.start) / (window.end - window.start) * sizes.width)
-    if 0 <= cursor < sizes.width:
-        rest = picture[sizes.chart_top :, cursor:]
-        rest[:] = (rest * TO_COME).astype(np.uint8)
-        top, bottom = (cursor, sizes.chart_top - 2), (cursor, sizes.height - 1)
-        cv2.line(picture, top, bottom, rgb(PAPER), 2)
-
-
-def _draw_chip(picture: Image, text: str, x: int, sizes: StripSizes, colour: str) -> int:
-    """Draw a text on a coloured ground, and return the width of the ground."""
-    width = text_width(text, sizes.font, bold=True) + 2 * sizes.font
-    picture[: sizes.font * 2, x : x + width] = rgb(colour)
-    place = (x + sizes.font, sizes.font // 3)
-    draw_text(picture, text, place, sizes.font, colour=ink_on(colour), bold=True)
-    return width
-
-
-def _draw_announcement(picture: Image, text: str, x: int, sizes: StripSizes) -> None:
+def _draw_announcement(picture: Image, text: str, x: int, font: int) -> None:
     """Draw an event's text on one line if it fits, else smaller on two."""
-    room = sizes.width - x - sizes.font // 2
-    for size in (sizes.font * share for share in ONE_LINE):
+    room = picture.shape[1] - x - font // 2
+    for size in (font * share for share in ONE_LINE):
         if text_width(text, size, bold=True) <= room:
-            place = (x, round(sizes.font - 0.64 * size))
+            place = (x, round(font - 0.64 * size))
             draw_text(picture, text, place, size, colour=INK, bold=True)
             return
-    size = sizes.font * TWO_LINES
-    for n, line in enumerate(_two_lines(text, size, room)):
-        place = (x, round(1 + n * 0.97 * sizes.font))
-        fitting = shortened(line, size, room, bold=True)
-        draw_text(picture, fitting, place, size, colour=INK, bold=True)
-
-
-def _two_lines(text: str, size: float, room: int) -> tuple[str, str]:
-    """Return as many words as fit into `room` pixels, and the rest."""
-    words = text.split(" ")
+    size, words = font * TWO_LINES, text.split(" ")
     heads = ((n, " ".join(words[:n])) for n in range(len(words), 0, -1))
     n = next((n for n, head in heads if text_width(head, size, bold=True) <= room), 1)
-    return " ".join(words[:n]), " ".join(words[n:])
-
-
-def event_at(document: int, detection: Detection) -> tuple[int, str] | None:
-    """Return rank among the moments, from 1, and explanation of a document's event, if any."""
-    for k, span in enumerate(detection.event_spans):
-        if span.first <= document <= span.last:
-            event = detection.events[k]
-            return detection.moments.index(event) + 1, event.explanation
-    return None
+    for k, line in enumerate((" ".join(words[:n]), " ".join(words[n:]))):
+        place = (x, round(1 + k * 0.97 * font))
+        draw_text(
+            picture, shortened(line, size, room, bold=True), place, size, colour=INK, bold=True
+        )

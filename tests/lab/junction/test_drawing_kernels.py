@@ -9,31 +9,19 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from habitus.lab.junction.camera import Camera, Daylight
-from habitus.lab.junction.painter import N_COLUMNS, _count_and_box, view_vector, visible_extent
+from habitus.lab.junction.painter import N_COLUMNS
 from habitus.lab.junction.raster import (
     Planes,
     cover,
-    darken,
+    darkened,
     expose,
     hull,
     noise_field,
     paint,
     shade,
     stencil,
-    tint,
 )
 from habitus.lab.junction.solids import (
-    COS,
-    HEADING,
-    HEIGHT,
-    KIND,
-    LENGTH,
-    LUMA,
-    SIN,
-    TRAVELLED,
-    WIDTH,
-    X,
-    Y,
     cast_shadows,
     draw_objects,
     draw_order,
@@ -41,8 +29,26 @@ from habitus.lab.junction.solids import (
     place_quad,
     project_point,
     solids,
+    stencil_visible,
 )
-from habitus.lab.junction.vehicles import CAR, CYCLE, LORRY, PERSON, VAN
+from habitus.lab.junction.vehicles import (
+    CAR,
+    COS,
+    CYCLE,
+    HEADING,
+    HEIGHT,
+    KIND,
+    LENGTH,
+    LORRY,
+    LUMA,
+    PERSON,
+    SIN,
+    TRAVELLED,
+    VAN,
+    WIDTH,
+    X,
+    Y,
+)
 from reference import junction_drawing as twins
 
 SHAPE = (48, 64)
@@ -92,28 +98,14 @@ def planes_and_depths(seed):
     return rng.integers(16, 236, SHAPE, dtype=np.uint8), rng.uniform(1, 9, SHAPE).astype(np.float32)
 
 
-@pytest.mark.parametrize("slope", [0.0, -1.5])
-def test_paint_fills_what_is_in_front(slope):
+@pytest.mark.parametrize(("slope", "n_lines"), [(0.0, 4), (-1.5, 4), (0.0, 2)])
+def test_paint_fills_what_is_in_front(slope, n_lines):
     plane, depths = planes_and_depths(1)
     for xs, ys in polygons():
-        expected = twins.painted(plane, depths, 4.0, xs, ys, 180.0, slope)
+        expected = twins.painted(plane, depths, 4.0, xs, ys, 180.0, slope, n_lines)
         rows, found = scratch(), plane.copy()
-        paint(found, rows, depths, 4.0, xs, ys, 180.0, slope)
+        paint(found, rows, depths, 4.0, xs, ys, 180.0, slope, n_lines)
         np.testing.assert_allclose(found.astype(int), expected, rtol=0, atol=ONE_LEVEL)
-        assert not rows.any()
-
-
-def test_tint_fills_both_colours():
-    blue, depths = planes_and_depths(2)
-    red, _ = planes_and_depths(3)
-    for xs, ys in polygons():
-        expected = [
-            twins.painted(plane, depths, 4.0, xs, ys, value, 0.0, n_lines=2)
-            for plane, value in ((blue, 90.0), (red, 150.0))
-        ]
-        rows, found = scratch(), [blue.copy(), red.copy()]
-        tint(*found, rows, depths, 4.0, xs, ys, 90.0, 150.0)
-        np.testing.assert_allclose(np.array(found, int), expected, rtol=0, atol=ONE_LEVEL)
         assert not rows.any()
 
 
@@ -153,13 +145,17 @@ def test_hull_is_the_convex_hull():
 def test_darken_blends_two_pictures():
     rng = np.random.default_rng(6)
     lit, dark = rng.integers(256, size=(2, 72, 64), dtype=np.uint8)
-    mask, found = rng.integers(256, size=SHAPE, dtype=np.uint8), np.empty((72, 64), np.uint8)
-    darken(found, lit, dark, mask)
-    np.testing.assert_array_equal(found, twins.darkened(lit, dark, mask))
+    mask = rng.integers(256, size=SHAPE, dtype=np.uint8)
+    found, (luma, shade_, share) = (
+        darkened(lit, dark, mask),
+        (p.astype(int) for p in (lit, dark, mask)),
+    )
+    blend = (luma[:48] * (255 - share) + shade_[:48] * share + 127) // 255
+    np.testing.assert_array_equal(found, np.concatenate([blend, lit[48:]]))
 
 
 def test_expose_adds_wrapped_noise():
-    noise, (luma, _) = noise_field(np.random.default_rng(7)), planes_and_depths(7)
+    noise, (luma, _) = noise_field(np.random.default_rng(7), *SHAPE), planes_and_depths(7)
     found = luma.copy()
     expose(found, noise, 500, 480, 1.1, 24.0)
     expected = twins.exposed(luma, noise, 500, 480, 1.1, 24.0)
@@ -193,13 +189,13 @@ def objects(camera):
             row(PERSON, -4.0, -3.0, 0.0, (0.45, 0.5, 1.8)),
         ]
     )
-    assert all(in_view(obj, view_vector(camera)) for obj in made)
+    assert all(in_view(obj, camera.view) for obj in made)
     return made
 
 
 def test_points_are_projected_as_by_the_camera(camera):
     points = np.random.default_rng(9).uniform((-15, -15, 0), (15, 15, 4), (20, 3))
-    found = [project_point(view_vector(camera), *point) for point in points]
+    found = [project_point(camera.view, *point) for point in points]
     np.testing.assert_allclose(found, camera.project(points), rtol=1e-9)
 
 
@@ -215,7 +211,7 @@ def test_quadrilaterals_are_scaled_turned_and_moved(objects):
 def test_the_draw_order_is_by_distance_for_objects_far_apart(camera):
     apart = np.stack([row(PERSON, x, 4.0 * x, 0.0, (0.45, 0.5, 1.8)) for x in range(-4, 5)])
     away = np.hypot(*(apart[:, [X, Y]] - camera.position[:2]).T)
-    found = draw_order(apart, view_vector(camera))
+    found = draw_order(apart, camera.view)
     np.testing.assert_array_equal(found, np.argsort(-away))
 
 
@@ -229,11 +225,11 @@ def test_a_person_behind_the_near_end_of_a_lorry_is_drawn_before_it(camera):
     person = row(PERSON, *(4.0 * along + 1.8 * away), 0.0, (0.45, 0.5, 1.8))
     distances = [np.hypot(*(camera.position[:2] - obj[[X, Y]])) for obj in (lorry, person)]
     assert distances[1] < distances[0]
-    assert draw_order(np.stack([lorry, person]), view_vector(camera)).tolist() == [1, 0]
+    assert draw_order(np.stack([lorry, person]), camera.view).tolist() == [1, 0]
 
 
 def test_objects_are_drawn_from_far_to_near(camera, objects):
-    view, shapes = view_vector(camera), solids()
+    view, shapes = camera.view, solids()
     light = Daylight.random(np.random.default_rng(1))
     sun = np.array([*light.sun, light.direct])
     luma, depths = planes_and_depths(10)
@@ -253,16 +249,14 @@ def test_objects_are_drawn_from_far_to_near(camera, objects):
 @pytest.mark.parametrize("strength", [0.05, 0.7])
 def test_shadows_are_cast_away_from_the_sun(camera, objects, strength):
     sun, rows, found = np.array([0.5, 0.3, 0.8, 0.5]), scratch(), np.zeros(SHAPE, np.uint8)
-    cast_shadows(found, rows, objects, view_vector(camera), sun, strength)
+    cast_shadows(found, rows, objects, camera.view, sun, strength)
     expected = twins.cast(SHAPE, objects, camera, sun, strength, hull_of)
     np.testing.assert_allclose(found.astype(int), expected, rtol=0, atol=ONE_LEVEL)
     assert found.max() == 255
 
 
-def test_the_visible_part_is_counted_with_its_box(camera, objects):
-    view, shapes = view_vector(camera), solids()
-    depths = np.full(SHAPE, 1e9, np.float32)
-    depths[:, ::3] = 1.0  # structures hide every third column
+def test_what_is_visible_of_an_object_is_marked(camera, objects):
+    view, shapes = camera.view, solids()
     order = draw_order(objects, view)
     for which in range(len(objects)):
         mask = np.zeros(SHAPE)
@@ -271,16 +265,6 @@ def test_the_visible_part_is_counted_with_its_box(camera, objects):
                 corners = twins.corners_of(objects[i], shapes.corners[q], shapes.swings[q])
                 xs, ys, _ = camera.project(corners).T
                 mask = twins.stencilled(mask, xs, ys, 1 if i == which else 2)
-        foot = camera.project(np.array([[*objects[which, [X, Y]], 0.0]]))[0, 2]
-        kernel_mask = np.zeros(SHAPE, np.uint8)
-        found = visible_extent(kernel_mask, scratch(), depths, objects, order, which, view, shapes)
-        if (mask == 1).any():
-            assert found == twins.extent(mask, depths, foot - 1.0)
-        else:
-            assert found[0] == 0
-        assert not kernel_mask.any()
-
-
-def test_an_empty_mask_has_no_pixels():
-    depths = np.full(SHAPE, 1e9, np.float32)
-    assert _count_and_box(np.zeros(SHAPE, np.uint8), depths, 0.0)[0] == 0
+        found = np.zeros(SHAPE, np.uint8)
+        stencil_visible(found, scratch(), objects, order, which, view, shapes)
+        np.testing.assert_array_equal(found, mask)

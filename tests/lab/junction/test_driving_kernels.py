@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from habitus.lab.junction import vehicles
-from habitus.lab.junction.anomalies import KINDS
 from habitus.lab.junction.layout import paths
-from habitus.lab.junction.simulation import Simulation
+from habitus.lab.junction.recording import Junction, Simulation
 from habitus.lab.junction.traffic import PERSON_RADIUS, STEP
 from habitus.lab.junction.vehicles import AMBER, CAR, GREEN, RED, new_vehicle
 
@@ -30,7 +29,7 @@ def assert_alike(found, expected):
 @pytest.fixture(scope="module")
 def worlds():
     """Return fleets and pedestrians of a busy junction with anomalies, at several times."""
-    found = Simulation.start(5, (360, 288), 1.5, KINDS, 300.0, 0.0)
+    found = Simulation(Junction(5, density=1.5, anomalies_per_hour=300.0, normal_for=0.0))
     taken = []
     for step in range(1200):
         found.scheduler.update(found.world)

@@ -15,10 +15,9 @@ from habitus.lab.junction.painter import (
     VisibleBoxes,
     fences,
 )
-from habitus.lab.junction.simulation import SnapshotPair
-from habitus.lab.junction.solids import HEIGHT, X, Y
-from habitus.lab.junction.traffic import STEP, Lane, Snapshot
-from habitus.lab.junction.vehicles import CYCLE, PERSON
+from habitus.lab.junction.recording import Simulation
+from habitus.lab.junction.traffic import STEP, Lane, Snapshot, SnapshotPair
+from habitus.lab.junction.vehicles import CYCLE, HEIGHT, KIND, LENGTH, LUMA, PERSON, WIDTH, X, Y
 
 SEED = 5
 """A scene whose camera sees the north and the west arm as far as a fence stands."""
@@ -47,6 +46,10 @@ def short(**changes):
 
 def eventful(**changes):
     return short(seconds=160.0, anomalies_per_hour=300.0, **changes)
+
+
+def simulation_of(**changes):
+    return Simulation(short(**changes))
 
 
 def frames(scene):
@@ -81,7 +84,7 @@ def arrived(world):
 
 def test_a_scene_without_these_settings_is_the_one_it_was_before_they_existed():
     assert short() == short(traffic=None, closed=(), fenced=())
-    world = short()._simulation().world
+    world = simulation_of().world
     fronts = world.fleet["front"][np.argsort(world.fleet["id"])]
     assert len(fronts) == 20
     assert len(world.people) == 3
@@ -105,7 +108,7 @@ def test_another_traffic_is_seen_by_the_same_camera_before_the_same_backdrop():
 
 
 def test_another_traffic_keeps_flows_and_timing_but_not_the_moment():
-    own, other = (short(traffic=traffic)._simulation() for traffic in (None, 0))
+    own, other = (simulation_of(traffic=traffic) for traffic in (None, 0))
     np.testing.assert_array_equal(own.camera.position, other.camera.position)
     np.testing.assert_array_equal(own.light.sun, other.light.sun)
     np.testing.assert_array_equal(own.world.flows.rates, other.world.flows.rates)
@@ -144,7 +147,7 @@ def test_nobody_arrives_in_a_closed_lane(setting):
     shut = {Lane(1, "right"), Lane(2, "left"), Lane(3, "cycle")}
     seen = {}
     settings = {"anomalies": ("wrong-way",), "density": 1.5, setting: names}
-    simulation = eventful(**settings)._simulation()
+    simulation = Simulation(eventful(**settings))
     for world in advance(simulation, 240):
         seen |= arrived(world)
     assert simulation.scheduler.started  # whose end opens lanes that were paused
@@ -155,7 +158,7 @@ def test_nobody_arrives_in_a_closed_lane(setting):
 def test_drivers_do_not_pass_a_broken_vehicle_by_a_closed_lane():
     def sideways(**changes):
         settings = {"anomalies": ("breakdown",), "density": 1.5, "traffic": 0}
-        simulation = eventful(**settings, **changes)._simulation()
+        simulation = Simulation(eventful(**settings, **changes))
         return any(
             (world.fleet["target_lateral"] != world.fleet["usual_lateral"]).any()
             for world in advance(simulation, 240)
@@ -166,7 +169,7 @@ def test_drivers_do_not_pass_a_broken_vehicle_by_a_closed_lane():
 
 
 def test_all_lanes_may_be_closed():
-    simulation = short(closed=LANE_NAMES, anomalies=())._simulation()
+    simulation = simulation_of(closed=LANE_NAMES, anomalies=())
     for world in advance(simulation, 60):
         assert len(world.fleet) == 0
     assert world.people
@@ -174,7 +177,7 @@ def test_all_lanes_may_be_closed():
 
 def test_a_night_is_almost_empty_and_anomalies_still_happen():
     scene = eventful(density=0.05, anomalies=("u-turn", "pavement"))
-    simulation = scene._simulation()
+    simulation = Simulation(scene)
     assert np.mean([len(world.fleet) for world in advance(simulation, 120)]) < 4
     assert scene.truth()
     assert len(frames(short(density=0.05, weather=("night",)))) == 10
@@ -186,7 +189,7 @@ def test_a_fence_changes_the_picture_only_near_its_lane(name):
     change = np.abs(np.median(fenced, axis=0) - np.median(closed, axis=0)) > 25
     assert change.sum() > 60
     rows, columns = np.nonzero(change)
-    camera = short()._simulation().camera
+    camera = simulation_of().camera
     near = camera.project(_corners(Lane.named(name)))
     assert columns.min() >= near[:, 0].min() - 3
     assert columns.max() <= near[:, 0].max() + 3
@@ -225,7 +228,7 @@ def test_a_fence_stands_within_its_lane(name):
 
 
 def test_vehicles_of_other_lanes_do_not_touch_a_fence():
-    simulation = short(fenced=("west right",), anomalies=(), density=1.5)._simulation()
+    simulation = simulation_of(fenced=("west right",), anomalies=(), density=1.5)
     right, left = LANE_EDGES["right"]
     for world in advance(simulation, 120):
         fleet = world.fleet[world.fleet["kind"] != CYCLE]
@@ -236,15 +239,16 @@ def test_vehicles_of_other_lanes_do_not_touch_a_fence():
 
 
 def test_a_fence_hides_the_legs_of_a_person_behind_it():
-    simulation = short(width=720, height=576)._simulation()
+    simulation = simulation_of(width=720, height=576)
     lane = Lane(2, "left")
     x, y = point_on_arm(lane.arm, 25.0, LANE_EDGES[lane.name][0] + FENCE_MARGIN + 0.5)
     assert simulation.camera.position[1] < y  # the camera is on the other side of the boards
-    one, pose, none = np.ones(1, np.int64), np.array([[x, y, 0.0, 0.0]]), np.full(1, -1)
-    person = Snapshot(0.0, one, PERSON * one, pose, np.array([[0.45, 0.5, 1.8]]), 0 * one, none)
+    one, rows = np.ones(1, np.int64), np.zeros((1, LUMA))
+    rows[0, [X, Y, LENGTH, WIDTH, HEIGHT, KIND]] = x, y, 0.45, 0.5, 1.8, PERSON
+    person = Snapshot(0.0, one, rows, 0 * one, -one)
     heights = []
     for fenced in (frozenset(), frozenset([lane])):
-        search = VisibleBoxes(simulation, 720, 576, SEED, fenced=fenced)
+        search = VisibleBoxes(simulation.camera, simulation.light, SEED, fenced=fenced)
         _, top, _, bottom = search.box(SnapshotPair(person, person, {}), 0.0, 0)
         heights.append(bottom - top)
     assert 0.2 * heights[0] < heights[1] < 0.8 * heights[0]

@@ -3,7 +3,7 @@ import pytest
 
 from habitus.lab.junction.anomalies import KINDS
 from habitus.lab.junction.layout import MOVEMENTS, SignalLight, Signals, paths
-from habitus.lab.junction.simulation import Simulation
+from habitus.lab.junction.recording import Junction, Simulation
 from habitus.lab.junction.traffic import STEP, is_on_road
 
 TOUCH = 0.05
@@ -11,7 +11,8 @@ TOUCH = 0.05
 
 
 def simulation(seed, *, density=1.0, kinds=KINDS, per_hour=90.0, normal_for=20.0):
-    return Simulation.start(seed, (360, 288), density, kinds, per_hour, normal_for)
+    rates = {"anomalies": kinds, "anomalies_per_hour": per_hour, "normal_for": normal_for}
+    return Simulation(Junction(seed, density=density, **rates))
 
 
 def advance(found, seconds):
@@ -58,7 +59,9 @@ def test_only_drivers_who_ignore_signals_pass_a_red_light():
             fronts[int(a["id"])] = float(a["front"])
             if passes:
                 crossed += 1
-                red = world.light(int(a["path"])) in (SignalLight.RED, SignalLight.READY)
+                arm, movement = divmod(int(a["path"]), len(MOVEMENTS))
+                light = world.signals.light(arm, MOVEMENTS[movement], world.time)
+                red = light in (SignalLight.RED, SignalLight.READY)
                 assert not red or a["ignores_signals"], (world.time, a["id"])
     assert crossed > 30
 

@@ -51,7 +51,7 @@ def scene(footage):
 
 @pytest.fixture(scope="module")
 def segments(folds):
-    return [held_out_segment(fold) for fold in folds]
+    return [held_out_segment(fold.model, fold.held_out) for fold in folds]
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,14 @@ from habitus.evaluation.metrics import precision_recall
 from habitus.lab.comparison.findings import LEARNERS, Comparison, MethodFigures
 from habitus.lab.comparison.protocol import PAPER_LOCALISATION, SHORT_NAMES
 from habitus.lab.comparison.scoring import N_TOP, SHARES
+from habitus.reporting.figures.drawing import INK, page_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK, PALE = "#1B1D21", "#9A9A94"
-"""Colours of lines and letters; on a page INK becomes the colour of its text."""
+PALE = "#9A9A94"
+"""Colour of lines behind others; on a page INK becomes the colour of its text."""
 COLOURS = {
     "em": "#0072B2",
     "vb": "#D55E00",
@@ -230,19 +231,12 @@ def _label(panels: Any) -> None:
 def _picture(figure: "Figure", name: str, title: str, caption: str) -> Plot:
     import matplotlib as mpl
 
-    drawn, painted = io.StringIO(), io.BytesIO()
     # A salt per figure: the elements of two figures on one page must not share names.
     with mpl.rc_context({"svg.hashsalt": f"habitus {name}"}):
-        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+        svg = page_svg(figure, INK)
+    for side in ("width", "height"):  # scalable
+        svg = re.sub(rf'(<svg[^>]*?) {side}="[^"]*"', r"\1", svg, count=1)
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1)
+    painted = io.BytesIO()
     figure.savefig(painted, format="png", dpi=150, facecolor="white", metadata={"Software": None})
-    return Plot(name, title, caption, _for_page(drawn.getvalue(), title), painted.getvalue())
-
-
-def _for_page(svg: str, title: str) -> str:
-    """Return an SVG for HTML: no header, scalable, ink in the colour of the text."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(INK, "currentColor", svg, flags=re.IGNORECASE)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1)
+    return Plot(name, title, caption, svg, painted.getvalue())

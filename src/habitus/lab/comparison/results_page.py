@@ -49,13 +49,10 @@ class Table(NamedTuple):
 
 def main_table(comparison: Comparison) -> Table:
     """Return the table of all methods."""
-    rows: list[list[str]] = []
     titled: dict[int, str] = {}
-    for row in comparison.rows:
-        titled.setdefault(len(rows), "")
+    for place, row in enumerate(comparison.rows):
         if TITLES[row.group] not in titled.values():
-            titled[len(rows)] = TITLES[row.group]
-        rows.append(_cells(row))
+            titled[place] = TITLES[row.group]
     return Table(
         "All methods",
         [
@@ -63,8 +60,8 @@ def main_table(comparison: Comparison) -> Table:
             *(f"events at {RATE:g}/h", "ROC AUC", "learning", "per document"),
             "paper: per document",
         ],
-        rows,
-        {place: title for place, title in titled.items() if title},
+        [_cells(row) for row in comparison.rows],
+        titled,
         "AP: average precision, the area under the precision-recall curve, by scikit-learn's "
         f"average_precision_score; its chance level is {number(comparison.chance)}, the share of "
         "abnormal documents. Spread: standard deviation over runs. Best accuracy: of the best run, "
@@ -93,7 +90,7 @@ def _cells(row: MethodFigures) -> list[str]:
     ]
 
 
-def average_precision_table(comparison: Comparison) -> Table | None:
+def average_precision_table(comparison: Comparison) -> Table:
     """Return the paper's table of the best setting of each learning algorithm."""
     best = [(group, best_setting(comparison, group)) for group in LEARNERS]
     rows = [
@@ -101,7 +98,7 @@ def average_precision_table(comparison: Comparison) -> Table | None:
             SHORT_NAMES[group],
             row.method.name,
             number(row.mean),
-            *map(_four, PAPER_AVERAGE_PRECISION[group]),
+            *(f"{value:.4f}" for value in PAPER_AVERAGE_PRECISION[group]),
         ]
         for group, row in best
         if row is not None
@@ -115,19 +112,17 @@ def average_precision_table(comparison: Comparison) -> Table | None:
     return Table("Mean average precision", columns, rows, {}, note)
 
 
-def accuracy_table(comparison: Comparison) -> Table | None:
+def accuracy_table(comparison: Comparison) -> Table:
     """Return the paper's table of the best accuracy of EM."""
-    rows = comparison.group("em")
-    if not rows:
-        return None
-    best = max(float(row.accuracies.max()) for row in rows)
-    cells = [number(best), number(comparison.chance_accuracy), *map(_four, PAPER_EM_ACCURACY)]
+    best = [float(row.accuracies.max()) for row in comparison.group("em")]
+    paper = [f"{value:.4f}" for value in PAPER_EM_ACCURACY]
+    cells = [["EM", number(max(best)), number(comparison.chance_accuracy), *paper]] if best else []
     columns = ["algorithm", "here", "all called normal", "paper: QMUL", "paper: Idiap"]
     note = (
         "Share of documents classified correctly at the best threshold of the best run. Where few "
         "documents are abnormal, calling all of them normal is nearly as accurate."
     )
-    return Table("Best classification accuracy of EM", columns, [["EM", *cells]], {}, note)
+    return Table("Best classification accuracy of EM", columns, cells, {}, note)
 
 
 def in_markdown(table: Table) -> str:
@@ -161,10 +156,6 @@ def comparison_table(comparison: Comparison) -> str:
 def number(value: float) -> str:
     """Return a number with three decimals."""
     return f"{value:.3f}"
-
-
-def _four(value: float) -> str:
-    return f"{value:.4f}"
 
 
 def time(seconds: float) -> str:
@@ -218,11 +209,7 @@ def write_comparison(
 
 def content_of(comparison: Comparison, source: str, command: str) -> Content:
     """Return the content of page and Markdown file."""
-    tables = [
-        table
-        for table in (average_precision_table(comparison), accuracy_table(comparison))
-        if table
-    ]
+    tables = average_precision_table(comparison), accuracy_table(comparison)
     return Content(
         source,
         f"{len(comparison.rows)} methods of anomaly detection",
@@ -282,13 +269,13 @@ def facts(comparison: Comparison) -> Facts:
 
 def markdown(content: Content) -> str:
     """Return the text of the Markdown file."""
-    main, *others = content.tables
     parts = [f"# {content.headline}", content.lead]
     if content.source:
         parts.append(f"Footage: `{content.source}`")
-    parts += _findings_in_markdown(content.findings)
-    parts += [f"## {main.title}", in_markdown(main), main.note]
-    for table in others:
+    if content.findings:
+        lines = [f"- **{f.claim}** ({VERDICTS[f.agrees]}). {f.text}" for f in content.findings]
+        parts += ["## Findings", "\n".join(lines)]
+    for table in content.tables:
         parts += [f"## {table.title}", in_markdown(table), table.note]
     for picture in content.pictures:
         parts += [f"## {picture.title}", f"![{picture.title}]({picture.name}.png)", picture.caption]
@@ -298,13 +285,6 @@ def markdown(content: Content) -> str:
     parts.append("\n".join(f"- {name}: {value}" for name, value in content.facts))
     parts += [f"Note: {note}." for note in content.notes]
     return "\n\n".join(parts) + "\n"
-
-
-def _findings_in_markdown(findings: Sequence[Finding]) -> list[str]:
-    if not findings:
-        return []
-    lines = [f"- **{f.claim}** ({VERDICTS[f.agrees]}). {f.text}" for f in findings]
-    return ["## Findings", "\n".join(lines)]
 
 
 def html(content: Content) -> str:

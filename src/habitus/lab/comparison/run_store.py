@@ -196,7 +196,12 @@ def stored_documents(
     kept, origin = folder / "documents.corpus", folder / "documents.origin"
     identity = _video_identity(source, settings)
     if origin.exists():
-        _check_origin(origin, identity, source)
+        if origin.read_text(encoding="utf-8", errors="replace") != identity:
+            raise InvalidInputError(
+                f"{folder} holds a comparison on another video than {source.name}, or the video or "
+                f"the way it is read has changed: {REMEDY}",
+                parameter="output",
+            )
         try:
             return Extraction(Corpus.load(kept), [])
         except FileError:  # damaged or gone: extract again
@@ -214,16 +219,6 @@ def stored_documents(
         temporary.write_text(identity, encoding="utf-8")
     ChunkCache(kept).clear()
     return extraction
-
-
-def _check_origin(origin: Path, identity: str, source: Source) -> None:
-    """Refuse another video before it is decoded."""
-    if origin.read_text(encoding="utf-8", errors="replace") != identity:
-        raise InvalidInputError(
-            f"{origin.parent} holds a comparison on another video than {source.name}, or the video "
-            f"or the way it is read has changed: {REMEDY}",
-            parameter="output",
-        )
 
 
 def _video_identity(source: Source, settings: DocumentSettings) -> str:

@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from statistics import fmean
 from time import process_time
-from typing import NamedTuple
 
 import numpy as np
 
@@ -110,24 +109,6 @@ def carry_out(
         return RunResult({method.name: run_baseline(run.name, footage, protocol, seed)}, [])
     if run.name == "ours":
         return _default_model(run, footage, protocol, seed, labelled)
-    return _paper_model(run, footage, protocol, seed, labelled)
-
-
-class _LearntSets(NamedTuple):
-    """Sets of parameters, and the seconds until the last of them was learnt."""
-
-    sets: list[Parameters]
-    seconds: float
-
-
-def _paper_model(
-    run: LearningRun,
-    footage: SplitFootage,
-    protocol: ComparisonProtocol,
-    seed: np.random.SeedSequence,
-    labelled: Sequence[LabelledWords],
-) -> RunResult:
-    """Learn one of the paper's models and score by each of its approximations."""
     learnt = _learn(run, footage, protocol, seed)
     results = {}
     for method in run.methods:
@@ -137,40 +118,22 @@ def _paper_model(
     return RunResult(results, [])
 
 
+_LearntSets = tuple[list[Parameters], float]
+"""Sets of parameters, and the seconds until the last of them was learnt."""
+
+
 def _learn(
     run: LearningRun,
     footage: SplitFootage,
     protocol: ComparisonProtocol,
     seed: np.random.SeedSequence,
 ) -> dict[Samples, _LearntSets]:
-    """Return a point estimate, a few samples and many samples, as far as the learner has them."""
-    rng = np.random.default_rng(seed)
-    model = _model(run, protocol, rng)
-    times: list[float] = []
-    began = process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateWarning)
-        model.fit(footage.train, callback=lambda *_: times.append(process_time() - began))
-    if model.samples_:
-        return _gibbs_sets(model, times, protocol.few)
-    one = _LearntSets([model.parameters_], process_time() - began)
-    if model.posterior_ is None:
-        return {"one": one}
-    drawn, after = [], []
-    for _ in range(protocol.many):
-        drawn.append(model.posterior_.sample(rng))
-        after.append(process_time() - began)
-    few = protocol.few
-    return {
-        "one": one,
-        "few": _LearntSets(drawn[:few], after[few - 1]),
-        "many": _LearntSets(drawn, after[-1]),
-    }
+    """Learn one of the paper's models.
 
-
-def _model(run: LearningRun, protocol: ComparisonProtocol, rng: np.random.Generator) -> TopicModel:
-    needed = {method.samples for method in run.methods}
-    return TopicModel(
+    Returns a point estimate, a few samples and many samples, as far as the learner has them.
+    """
+    rng, needed = np.random.default_rng(seed), {method.samples for method in run.methods}
+    model = TopicModel(
         protocol.n_topics,
         protocol.n_behaviours,
         learning=run.learning,
@@ -182,6 +145,26 @@ def _model(run: LearningRun, protocol: ComparisonProtocol, rng: np.random.Genera
         n_samples=protocol.many if "many" in needed else protocol.few,
         random_state=rng,
     )
+    times: list[float] = []
+    began = process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateWarning)
+        model.fit(footage.train, callback=lambda *_: times.append(process_time() - began))
+    if model.samples_:
+        return _gibbs_sets(model, times, protocol.few)
+    one = [model.parameters_], process_time() - began
+    if model.posterior_ is None:
+        return {"one": one}
+    drawn, after = [], []
+    for _ in range(protocol.many):
+        drawn.append(model.posterior_.sample(rng))
+        after.append(process_time() - began)
+    few = protocol.few
+    return {
+        "one": one,
+        "few": (drawn[:few], after[few - 1]),
+        "many": (drawn, after[-1]),
+    }
 
 
 def _gibbs_sets(model: TopicModel, times: list[float], few: int) -> dict[Samples, _LearntSets]:
@@ -191,7 +174,7 @@ def _gibbs_sets(model: TopicModel, times: list[float], few: int) -> dict[Samples
     """
     ready = times[model.burn_in - 1 :: model.thinning]
     sizes: dict[Samples, int] = {"one": 1, "few": few, "many": len(model.samples_)}
-    return {name: _LearntSets(list(model.samples_[:n]), ready[n - 1]) for name, n in sizes.items()}
+    return {name: (list(model.samples_[:n]), ready[n - 1]) for name, n in sizes.items()}
 
 
 def _default_model(

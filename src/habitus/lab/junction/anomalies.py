@@ -1,10 +1,11 @@
-"""Kinds of anomalies: how each is started in the simulated world.
+"""Kinds of anomalies, how each is started in the simulated world, and when.
 
 Each starter looks for an opportunity. If there is one, it starts the anomaly with the given number
 and returns a function that returns whether the anomaly is over; otherwise it returns None.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -22,6 +23,7 @@ from habitus.lab.junction.layout import (
     STOP_ALONG_PATH,
     STOP_LINE,
     SignalLight,
+    on_arm,
     path_index,
     point_on_arm,
 )
@@ -45,6 +47,13 @@ U_TURN_PATIENCE = 40.0
 NORMAL_MOVEMENTS = ("ahead", "left", "right")
 """Movements of vehicles that may break down."""
 
+MIN_SPACING = 8.0
+"""Least seconds between the starts of two anomalies."""
+PATIENCE = 60.0
+"""Seconds to wait for an opportunity before other kinds are tried again."""
+RETRY_SECONDS = 0.3
+"""Seconds between two attempts to start an anomaly."""
+
 IsOver = Callable[[], bool]
 """Function that returns whether an anomaly is over."""
 Starter = Callable[[World, Generator, int], IsOver | None]
@@ -62,16 +71,12 @@ def _label(vehicle: Fleet, anomaly: int, start: float, end: float) -> None:
     vehicle["anomaly"], vehicle["abnormal"] = anomaly, (start, end)
 
 
-def _until_passed(world: World, vehicle_id: int) -> IsOver:
+def _has_passed(world: World, vehicle_id: int) -> bool:
     """Return whether a vehicle has passed the abnormal section of its path, or has left."""
-
-    def finished() -> bool:
-        vehicle = world.fleet[world.fleet["id"] == vehicle_id]
-        return not len(vehicle) or bool(
-            vehicle["front"][0] - vehicle["length"][0] > vehicle["abnormal"][0, 1] + 1
-        )
-
-    return finished
+    vehicle = world.fleet[world.fleet["id"] == vehicle_id]
+    return not len(vehicle) or bool(
+        vehicle["front"][0] - vehicle["length"][0] > vehicle["abnormal"][0, 1] + 1
+    )
 
 
 def _send_vehicle(
@@ -84,7 +89,7 @@ def _send_vehicle(
     if speed is not None:
         vehicle["desired_speed"] = vehicle["speed"] = speed
     _label(vehicle, anomaly, *ABNORMAL_SECTIONS[movement])
-    return _until_passed(world, int(vehicle["id"][0]))
+    return partial(_has_passed, world, int(vehicle["id"][0]))
 
 
 def wrong_way(world: World, rng: Generator, anomaly: int) -> IsOver | None:
@@ -119,23 +124,19 @@ def _wrong_way_cycle(world: World, rng: Generator, anomaly: int) -> IsOver | Non
 def _cycles_on_arm(world: World, arm: int) -> NDArray[np.bool_]:
     """Return which vehicles are cycles on an arm or on their way to it."""
     fleet = world.fleet
-    u = point_on_arm(arm, 1.0, 0.0)
-    near = fleet["x"] * u[0] + fleet["y"] * u[1] > 8
-    bound = np.array([world.exit_arm(int(path)) == arm % 4 for path in fleet["path"]], dtype=bool)
-    return np.asarray((fleet["kind"] == CYCLE) & (near | bound))
+    along, _ = on_arm(arm, fleet["x"], fleet["y"])
+    return np.asarray((fleet["kind"] == CYCLE) & ((along > 8) | world.leaves_by(arm)))
 
 
 def _exit_in_use(world: World, arm: int) -> bool:
     """Return whether any vehicle is on an arm's exit lane, or about to be."""
     fleet = world.fleet
-    u = point_on_arm(arm, 1.0, 0.0)
-    along, left = fleet["x"] * u[0] + fleet["y"] * u[1], fleet["x"] * u[1] - fleet["y"] * u[0]
+    along, left = on_arm(arm, fleet["x"], fleet["y"])
     out = (along > 5) & (np.abs(left + LANE_WIDTH) < 1.7)
-    bound = np.array([world.exit_arm(int(path)) == arm for path in fleet["path"]], dtype=bool)
     # drivers who can still stop at their line will do so
     stands = fleet["front"] + fleet["speed"] ** 2 / (2 * 3.0) + 1.0
     inside = (stands > world.paths.stops[fleet["path"]]) & (along < 8)
-    return bool((out | (bound & inside)).any())
+    return bool((out | (world.leaves_by(arm) & inside)).any())
 
 
 def red_light(world: World, rng: Generator, anomaly: int) -> IsOver | None:
@@ -158,7 +159,7 @@ def red_light(world: World, rng: Generator, anomaly: int) -> IsOver | None:
             a["ignores_signals"] = True
             stop = float(world.paths.stops[a["path"]])
             _label(a, anomaly, stop, stop + 2 * STOP_LINE - 4)
-            return _until_passed(world, int(a["id"]))
+            return partial(_has_passed, world, int(a["id"]))
     return None
 
 
@@ -204,9 +205,8 @@ def jaywalker(world: World, rng: Generator, anomaly: int) -> IsOver | None:
     """Let a pedestrian cross away from a crossing, or while pedestrians have red."""
     for k in rng.permutation(len(world.people)):
         person = world.people[k]
-        arm = int(np.argmax([person.at @ point_on_arm(a, 1.0, 0.0) for a in range(4)]))
-        u = point_on_arm(arm, 1.0, 0.0)
-        along, left = float(person.at @ u), float(person.at[0] * u[1] - person.at[1] * u[0])
+        arm = int(np.argmax([on_arm(a, *person.at)[0] for a in range(4)]))
+        along, left = map(float, on_arm(arm, *person.at))
         beside = HALF_ROAD < abs(left) < HALF_ROAD + 4.2 and person.crossing < 0
         away = 19 < along < 44 or (
             CROSSING_SPAN[0] < along < CROSSING_SPAN[1] and not person.moving
@@ -238,10 +238,9 @@ def _start_jaywalking(
     world: World, person: Pedestrian, arm: int, over: Array, anomaly: int, rng: Generator
 ) -> IsOver:
     """Send a pedestrian across the road."""
-    u = point_on_arm(arm, 1.0, 0.0)
-    side = float(np.sign(over[0] * u[1] - over[1] * u[0]))
-    person.way = [over, point_on_arm(arm, WALK_START, side * (HALF_ROAD + 2.0))]
-    person.waits = [-1, -1]
+    side = float(np.sign(on_arm(arm, *over)[1]))
+    end = point_on_arm(arm, WALK_START, side * (HALF_ROAD + 2.0))
+    person.way = [(over, -1), (end, -1)]
     person.crossing, person.anomaly, person.pace = arm, anomaly, float(rng.uniform(1.3, 2.1))
     return lambda: person.crossing < 0 or person not in world.people
 
@@ -279,25 +278,18 @@ def u_turn(world: World, rng: Generator, anomaly: int) -> IsOver | None:
     is_over = _send_vehicle(world, anomaly, CAR, arm, movement)
     if is_over is None or movement == "u-turn":
         return is_over
-    return _or_gives_up(world, is_over, anomaly, path_index(arm, "ahead"))
+    ahead, late = path_index(arm, "ahead"), world.time + U_TURN_PATIENCE
+    return lambda: _gives_up(world, anomaly, ahead, late) or is_over()
 
 
-def _or_gives_up(world: World, is_over: IsOver, anomaly: int, path: int) -> IsOver:
+def _gives_up(world: World, anomaly: int, path: int, late: float) -> bool:
     """Let a driver who waits too long for a gap go ahead instead: no anomaly happens."""
-    late = world.time + U_TURN_PATIENCE
-
-    def finished() -> bool:
-        at = np.flatnonzero(world.fleet["anomaly"] == anomaly)
-        if (
-            len(at)
-            and world.time > late
-            and world.fleet["front"][at[0]] < HOLD_POINTS["u-turn-arm"]
-        ):
-            world.fleet["path"][at[0]], world.fleet["anomaly"][at[0]] = path, -1
-            return True
-        return is_over()
-
-    return finished
+    waits = world.fleet["anomaly"] == anomaly
+    waits &= world.fleet["front"] < HOLD_POINTS["u-turn-arm"]
+    if world.time <= late or not waits.any():
+        return False
+    world.fleet["path"][waits], world.fleet["anomaly"][waits] = path, -1
+    return True
 
 
 def _queue_length(world: World, arm: int, movements: tuple[str, ...]) -> int:
@@ -321,21 +313,17 @@ def breakdown(world: World, rng: Generator, anomaly: int) -> IsOver | None:
         if free and green > 4.0 and world.camera.sees(*spot, margin=0.05, farthest=66.0):
             a["broken_until"] = world.time + stands / 3 + rng.uniform(*BREAKDOWN_SECONDS)
             _label(a, anomaly, -np.inf, np.inf)
-            return _until_repaired(world, int(a["id"]))
+            return partial(_is_repaired, world, int(a["id"]))
     return None
 
 
-def _until_repaired(world: World, vehicle_id: int) -> IsOver:
-    """Return whether a broken-down vehicle goes on or has left."""
-
-    def finished() -> bool:
-        at = np.flatnonzero(world.fleet["id"] == vehicle_id)
-        if not len(at) or world.time < world.fleet["broken_until"][at[0]]:
-            return not len(at)
-        world.fleet["broken_until"][at[0]], world.fleet["anomaly"][at[0]] = 0, -1
-        return True
-
-    return finished
+def _is_repaired(world: World, vehicle_id: int) -> bool:
+    """Return whether a broken-down vehicle goes on, from now on as a usual one, or has left."""
+    it = world.fleet["id"] == vehicle_id
+    if (world.time < world.fleet["broken_until"][it]).any():
+        return False
+    world.fleet["broken_until"][it], world.fleet["anomaly"][it] = 0, -1
+    return True
 
 
 STARTERS: dict[str, Starter] = {
@@ -347,3 +335,45 @@ STARTERS: dict[str, Starter] = {
     "breakdown": breakdown,
 }
 """Starter of each kind of anomaly."""
+
+
+class AnomalyScheduler:
+    """Starts anomalies at random times, one at a time, where the camera sees them."""
+
+    def __init__(
+        self, rng: Generator, kinds: tuple[str, ...], per_hour: float, start: float
+    ) -> None:
+        self.rng, self.kinds = rng, kinds
+        self.started: list[str] = []
+        """Kinds of all anomalies so far, by number."""
+        self._mean = 3600 / per_hour if per_hour > 0 and kinds else np.inf
+        self._due = start + rng.exponential(0.5 * self._mean) if self._mean < np.inf else np.inf
+        self._bag: list[str] = []
+        self._since, self._again = self._due, 0.0
+        self._is_over: IsOver | None = None
+
+    def update(self, world: World) -> None:
+        """Check the anomaly in progress, or start one that is due."""
+        if self._is_over is not None:
+            if self._is_over():
+                self._is_over = None
+                world.closed_exits.clear()
+                world.paused_lanes.clear()
+                self._since = max(self._due, world.time + 3)
+        elif world.time >= max(self._due, self._since, self._again):
+            self._again = world.time + RETRY_SECONDS
+            self._start(world)
+
+    def _start(self, world: World) -> None:
+        """Start a kind that has not had its turn and finds an opportunity."""
+        if not self._bag or world.time > self._since + PATIENCE:
+            self._bag = [str(kind) for kind in self.rng.permutation(self.kinds)] + self._bag[-1:]
+            self._since = max(self._since, world.time)
+        for kind in reversed(self._bag):
+            is_over = STARTERS[kind](world, self.rng, len(self.started))
+            if is_over is not None:
+                self._bag.remove(kind)
+                self.started.append(kind)
+                self._is_over = is_over
+                self._due += MIN_SPACING + self.rng.exponential(max(self._mean - MIN_SPACING, 1.0))
+                return

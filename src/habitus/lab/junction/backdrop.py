@@ -72,9 +72,10 @@ class Building(NamedTuple):
     floor: float
     """Height of a storey in metres."""
 
-    def distance(self, camera: Camera) -> float:
-        """Return the distance of its middle from the camera."""
-        return float(np.hypot(*((self.low + self.high) / 2 - camera.position[:2])))
+    @property
+    def at(self) -> Array:
+        """Its middle."""
+        return (self.low + self.high) / 2
 
     @property
     def corners(self) -> Array:
@@ -116,10 +117,6 @@ class Tree(NamedTuple):
     leaves: Array
     """Shape (leaves, 5): x, y, z, radius, brightness."""
 
-    def distance(self, camera: Camera) -> float:
-        """Return the distance from the camera."""
-        return float(np.hypot(*(self.at - camera.position[:2])))
-
     def draw(self, canvas: Canvas, light: Daylight) -> None:
         """Draw the trunk, then the leaves from far to near."""
         pole = Pole(self.at, 0.5 * self.height, 0.16, np.array([52.0, 60, 70]))
@@ -144,10 +141,6 @@ class Pole(NamedTuple):
     radius: float
     colour: Array
 
-    def distance(self, camera: Camera) -> float:
-        """Return the distance from the camera."""
-        return float(np.hypot(*(self.at - camera.position[:2])))
-
     def draw(self, canvas: Canvas, light: Daylight) -> None:
         """Draw a strip that faces the camera."""
         across = canvas.camera.axes[0][:2] * self.radius
@@ -164,6 +157,11 @@ def _upright(a: Array, b: Array, low: float, high: float) -> Array:
 
 Structure = Building | Tree | Pole
 """What stands beside the road and casts shadows."""
+
+
+def distance(structure: Structure, camera: Camera) -> float:
+    """Return the distance of a structure from the camera, over the ground."""
+    return float(np.hypot(*(structure.at - camera.position[:2])))
 
 
 def structures(camera: Camera, seed: int) -> list[Structure]:
@@ -302,7 +300,7 @@ def structure_depths(camera: Camera, light: Daylight, seed: int) -> Float32Array
 
 def _draw(structures: list[Structure], canvas: Canvas, light: Daylight) -> None:
     """Draw structures from far to near."""
-    for structure in sorted(structures, key=lambda structure: -structure.distance(canvas.camera)):
+    for structure in sorted(structures, key=lambda structure: -distance(structure, canvas.camera)):
         structure.draw(canvas, light)
 
 

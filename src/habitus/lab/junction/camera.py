@@ -54,6 +54,12 @@ class Camera:
         scale = self.focal / np.maximum(depth, NEAR)
         return np.stack([right * scale + self.width / 2, down * scale + self.height / 2, depth], 1)
 
+    @property
+    def view(self) -> Array:
+        """Position, axes, focal length and centre in one vector, for kernels."""
+        centre = self.width / 2, self.height / 2
+        return np.array([*self.position, *self.axes.ravel(), self.focal, *centre])
+
     def sees(
         self, x: float, y: float, *, margin: float = 0.0, farthest: float = LABEL_RANGE
     ) -> bool:

@@ -17,7 +17,7 @@ from habitus.lab.junction.layout import (
     LANE_WIDTH,
     PAVEMENT_WIDTH,
     STOP_LINE,
-    arm_direction,
+    on_arm,
 )
 
 Float32Array = NDArray[np.float32]
@@ -88,7 +88,8 @@ def ground(
     detail = sampled(fine, x, y) * np.clip(26.0 / far, 0.15, 1.0)
     patches = sampled(coarse, x, y)
     ax, ay = np.abs(x), np.abs(y)
-    colour = _lots(x, y, style) * (1 + 0.10 * detail + 0.09 * patches)[:, None]
+    lots = np.asarray(style.lots[(x > 0).astype(int) + 2 * (y > 0)], np.float32)
+    colour = lots * (1 + 0.10 * detail + 0.09 * patches)[:, None]
     paved = _inside(ax, ay, HALF_ROAD + PAVEMENT_WIDTH, max(KERB_RADIUS - PAVEMENT_WIDTH, 0.5))
     slabs = 1 - 0.13 * ((np.minimum(x % 0.9, y % 0.9) < 0.07) & (far < 45))
     pavement = style.paving * (slabs + 0.05 * detail + 0.05 * patches)[:, None]
@@ -111,11 +112,6 @@ def _inside(ax: Float32Array, ay: Float32Array, half: float, radius: float) -> N
     return (ax < half) | (ay < half) | corner
 
 
-def _lots(x: Float32Array, y: Float32Array, style: GroundStyle) -> Float32Array:
-    """Return the colour of the ground behind the pavements at each point."""
-    return np.asarray(style.lots[(x > 0).astype(int) + 2 * (y > 0)], np.float32)
-
-
 def _tracks(x: Float32Array, y: Float32Array) -> Float32Array:
     """Return how much tyres and oil darken the lanes at each point."""
     worn = np.zeros_like(x)
@@ -136,8 +132,7 @@ def _markings(
     painted = np.zeros(len(x), bool)
     colour = np.full((len(x), 3), 205.0, np.float32)
     for arm in range(4):
-        u = arm_direction(arm)
-        d, c = x * u[0] + y * u[1], x * u[1] - y * u[0]
+        d, c = on_arm(arm, x, y)
         if style.cycle is not None:
             lane = (np.abs(np.abs(c) - CYCLE_LANE) < 0.75) & (d > CORNER_START + 3.5)
             painted |= lane

@@ -11,7 +11,7 @@ pedestrians. Drivers who turn right while oncoming traffic has green give way to
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,25 +57,32 @@ MOVEMENTS = (
 """Usual movements, then those of anomalies."""
 RANKS = {"ahead": 0, "cycle-ahead": 0, "cycle-left": 1, "left": 1, "right": 2, "pavement": 0}
 """Priority where paths cross: the lower rank goes first; all other movements have rank 3."""
-
-
-class PathSection(NamedTuple):
-    """Section of a path in which a movement is abnormal, in metres along the path."""
-
-    start: float
-    end: float
-
-
-ABNORMAL_SECTIONS = {
-    "wrong-way": PathSection(0.0, 79.0),
-    "wrong-way-cycle": PathSection(0.0, 170.0),
-    "u-turn": PathSection(82.0, 97.0),
-    "u-turn-arm": PathSection(55.0, 70.0),
-    "pavement": PathSection(34.0, 65.0),
-    "pavement-cycle": PathSection(0.0, 170.0),
+STARTS = {
+    "right": 0.0,
+    "u-turn": 0.0,
+    "wrong-way": LANE_WIDTH,
+    "wrong-way-cycle": CYCLE_LANE,
+    "pavement-cycle": -8.2,
 }
-
-
+"""How far to the right of the middle of the road a movement begins, if not in the left lane."""
+TURNS = {"left": -1, "cycle-left": -1, "right": 1, "wrong-way": 1}
+"""Arm by which a movement leaves, counted from that by which it enters; 2 for all others."""
+RIGHT_TURNS = ("right", "u-turn", "wrong-way")
+"""Movements that have the signal of right turns."""
+ABNORMAL_SECTIONS = {
+    "wrong-way": (0.0, 79.0),
+    "wrong-way-cycle": (0.0, 170.0),
+    "u-turn": (82.0, 97.0),
+    "u-turn-arm": (55.0, 70.0),
+    "pavement": (34.0, 65.0),
+    "pavement-cycle": (0.0, 170.0),
+}
+"""Start and end of the section in which a movement is abnormal, in metres along the path."""
+STOPS = {
+    **dict.fromkeys(("u-turn-arm", "pavement-cycle", "wrong-way-cycle"), -np.inf),
+    "pavement": STOP_ALONG_PATH + 1.9,
+}
+"""Stop lines along paths with detours, in metres; -inf for those that cross none."""
 HOLD_POINTS = {"u-turn": 76.5, "u-turn-arm": 52.0}
 """Where a driver waits until the whole turn is free, in metres along the path."""
 
@@ -88,6 +95,12 @@ def path_index(arm: int, movement: str) -> int:
 def arm_direction(arm: int) -> Array:
     """Return the unit vector along an arm, away from the centre."""
     return np.array([(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)][arm % 4])
+
+
+def on_arm(arm: int, x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return how far points are from the centre along an arm, and left of a driver who enters."""
+    u = arm_direction(arm)
+    return x * u[0] + y * u[1], x * u[1] - y * u[0]
 
 
 def point_on_arm(arm: int, distance: float, left: float) -> Array:
@@ -121,6 +134,10 @@ class Paths(NamedTuple):
     """Where a driver waits before a turn that needs the whole road; infinite if there is none."""
     stops: Array
     """Distance of the stop line along each path; -inf if the path crosses none."""
+    exits: NDArray[np.int64]
+    """Arm by which each path leaves."""
+    signals: NDArray[np.int64]
+    """Signal of each path, of which an arm has two: 2 * arm, plus 1 for those who turn right."""
 
 
 @cache
@@ -142,65 +159,40 @@ def paths() -> Paths:
         zones=_conflict_zones(sampled),
         ranks=np.array([RANKS.get(movement, 3) for movement in 4 * MOVEMENTS]),
         holds=np.array([HOLD_POINTS.get(movement, np.inf) for movement in 4 * MOVEMENTS]),
-        stops=np.array([_stop(movement) for movement in 4 * MOVEMENTS]),
+        stops=np.array([STOPS.get(movement, STOP_ALONG_PATH) for movement in 4 * MOVEMENTS]),
+        exits=np.array([(arm + TURNS.get(m, 2)) % 4 for arm in range(4) for m in MOVEMENTS]),
+        signals=np.array([2 * arm + (m in RIGHT_TURNS) for arm in range(4) for m in MOVEMENTS]),
     )
-
-
-def _stop(movement: str) -> float:
-    """Return the distance of the stop line along a path; -inf if the path crosses none."""
-    if movement in ("u-turn-arm", "pavement-cycle", "wrong-way-cycle"):
-        return -np.inf
-    detour = 1.9 if movement == "pavement" else 0.0
-    return STOP_ALONG_PATH + detour
 
 
 def _waypoints(movement: str) -> Array:
     """Return the corners of a path as (right, ahead) of a driver from the south."""
-    lane = {"right": 0.0, "u-turn": 0.0, "wrong-way": LANE_WIDTH, "wrong-way-cycle": CYCLE_LANE}
-    side = -CYCLE_LANE if movement.startswith("cycle") else lane.get(movement, -LANE_WIDTH)
-    begin = [(side, -ARM_LENGTH)]
+    side = -CYCLE_LANE if movement.startswith("cycle") else STARTS.get(movement, -LANE_WIDTH)
+    curves, end = list[Array](), (side, ARM_LENGTH)
     match movement:
         case "left" | "cycle-left":
-            curve = _arc(-CORNER_START, -CORNER_START, CORNER_START + side, 0, 90)
-            return np.array([*begin, *curve, (-ARM_LENGTH, side)])
+            curves = [_arc(-CORNER_START, -CORNER_START, CORNER_START + side, 0, 90)]
+            end = (-ARM_LENGTH, side)
         case "right" | "wrong-way":
-            curve = _arc(side + 12, LANE_WIDTH - 12, 12, 180, 90)
-            return np.array([*begin, *curve, (ARM_LENGTH, LANE_WIDTH)])
+            curves, end = [_arc(side + 12, LANE_WIDTH - 12, 12, 180, 90)], (ARM_LENGTH, LANE_WIDTH)
         case "u-turn":
-            curve = _arc(3.9, -5.5, 4.7, 180, 0)
-            back = _lane_change((8.6, -5.5), (LANE_WIDTH, -17.5))
-            return np.array(
-                [
-                    *begin,
-                    *_lane_change((0, -16), (-0.8, -7)),
-                    *curve,
-                    *back,
-                    (LANE_WIDTH, -ARM_LENGTH),
-                ]
-            )
+            out, back = ((0, -16), (-0.8, -7)), ((8.6, -5.5), (LANE_WIDTH, -17.5))
+            curves = [_lane_change(*out), _arc(3.9, -5.5, 4.7, 180, 0), _lane_change(*back)]
+            end = (LANE_WIDTH, -ARM_LENGTH)
         case "u-turn-arm":
-            curve = _arc(1.2, -32, 4.4, 180, 0)
-            return np.array(
-                [
-                    *begin,
-                    *curve,
-                    *_lane_change((5.6, -33), (LANE_WIDTH, -42)),
-                    (LANE_WIDTH, -ARM_LENGTH),
-                ]
-            )
+            back = (5.6, -33), (LANE_WIDTH, -42)
+            curves = [_arc(1.2, -32, 4.4, 180, 0), _lane_change(*back)]
+            end = (LANE_WIDTH, -ARM_LENGTH)
         case "pavement":
-            up, down = (
-                _lane_change((side, -53), (-7.7, -43)),
-                _lane_change((-7.7, -29), (side, -18.5)),
-            )
-            return np.array([*begin, *up, *down, (side, ARM_LENGTH)])
+            up, down = ((side, -53), (-7.7, -43)), ((-7.7, -29), (side, -18.5))
+            curves = [_lane_change(*up), _lane_change(*down)]
         case "pavement-cycle":
-            curve = _arc(-CORNER_START, -CORNER_START, 3.2, 0, 90)
-            return np.array([(-8.2, -ARM_LENGTH), *curve, (-ARM_LENGTH, -8.2)])
+            curves = [_arc(-CORNER_START, -CORNER_START, 3.2, 0, 90)]
+            end = (-ARM_LENGTH, side)
         case "wrong-way-cycle":
-            curve = _arc(CORNER_START, -CORNER_START, CORNER_START - CYCLE_LANE, 180, 90)
-            return np.array([*begin, *curve, (ARM_LENGTH, -CYCLE_LANE)])
-    return np.array([*begin, (side, ARM_LENGTH)])
+            curves = [_arc(CORNER_START, -CORNER_START, CORNER_START - side, 180, 90)]
+            end = (ARM_LENGTH, -side)
+    return np.concatenate([[(side, -ARM_LENGTH)], *curves, [end]])
 
 
 def _arc(x: float, y: float, radius: float, start: float, end: float) -> Array:
@@ -353,6 +345,6 @@ class Signals:
         starts, greens = self.starts, self.greens
         if arm % 2 != self.main:
             return starts[2], starts[2] + greens[2]
-        if movement in ("right", "u-turn", "wrong-way"):
+        if movement in RIGHT_TURNS:
             return 0.0, starts[1] + greens[1]
         return 0.0, greens[0]

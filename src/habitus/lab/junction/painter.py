@@ -1,12 +1,9 @@
 """Frames of the simulated world, and the boxes of the objects that are visible in them."""
 
-from typing import Any
-
 import cv2
 import numpy as np
 
 from habitus.arrays import Array, Image
-from habitus.compiled import compiled
 from habitus.lab.junction.backdrop import CONTACT_SHADOW, backdrop, signal_poles, structure_depths
 from habitus.lab.junction.camera import Camera, Daylight
 from habitus.lab.junction.layout import (
@@ -20,40 +17,41 @@ from habitus.lab.junction.layout import (
 )
 from habitus.lab.junction.raster import (
     NOISE_SIDE,
-    darken,
+    darkened,
     expose,
     noise_field,
     split_planes,
-    stencil,
     to_i420,
     to_yuv,
 )
-from habitus.lab.junction.simulation import Simulation, SnapshotPair, random_stream
 from habitus.lab.junction.solids import (
-    BASE,
-    COS,
-    HEADING,
-    HEIGHT,
-    KIND,
-    LENGTH,
-    LUMA,
-    N_ROLES,
-    SIN,
-    WIDTH,
-    Solids,
-    X,
-    Y,
     cast_shadows,
     draw_objects,
     draw_order,
-    in_view,
-    place_quad,
     project_point,
     solids,
+    stencil_visible,
 )
-from habitus.lab.junction.traffic import Lane, Snapshot
-from habitus.lab.junction.vehicles import FENCE, LAMP, ROLES, Colours
-from habitus.lab.junction.weather import Shot, Weather
+from habitus.lab.junction.traffic import Lane, SnapshotPair, random_stream
+from habitus.lab.junction.vehicles import (
+    BASE,
+    COS,
+    FENCE,
+    HEADING,
+    HEIGHT,
+    KIND,
+    LAMP,
+    LENGTH,
+    LUMA,
+    N_ROLES,
+    ROLES,
+    SIN,
+    WIDTH,
+    Colours,
+    X,
+    Y,
+)
+from habitus.lab.junction.weather import Shot, daylight, effects
 
 MIN_PIXELS = 16
 """Visible pixels that an object needs to count as visible: a quarter of a cell."""
@@ -110,10 +108,9 @@ class Painter:
         traffic: int | None = None,
         fenced: frozenset[Lane] = frozenset(),
     ) -> None:
-        self._weather = Weather(weather, camera, light, seed) if weather else None
-        light = self._weather.light if self._weather else light
-        self.camera, self.light, self.signals, self.seed = camera, light, signals, seed
-        self.traffic = traffic
+        light = daylight(weather, light)
+        self.light, self.signals, self.seed, self.traffic = light, signals, seed, traffic
+        self._effects = effects(weather, camera, seed)
         self._weather_start = 0.0
         if traffic is not None:
             later = random_stream(seed, 7, traffic=traffic)
@@ -122,27 +119,32 @@ class Painter:
         still = backdrop(camera, light, seed)
         self._lit, self._shaded = (to_i420(to_yuv(p)) for p in (still.lit, still.shaded))
         self._depths, self._coarse = still.depths, np.ascontiguousarray(still.depths[::2, ::2])
-        self._noise = noise_field(rng)
-        self._view = view_vector(camera)
+        self._noise = noise_field(rng, camera.height, camera.width)
+        self._view = camera.view
         self._rows = np.zeros((camera.height + 2, camera.width + 2), np.float32)
-        self._mask = np.zeros((camera.height, camera.width), np.uint8)
         self._cast_strength = light.shadow / max(light.shadow, CONTACT_SHADOW)
         self._lamps = _lamps(False), _lamps(True)
         self._fences = _painted(fences(fenced), light)
         self._colours_by_id: dict[int, Array] = {}
+        self._pair: SnapshotPair | None = None
+        self._objects = np.zeros((0, N_COLUMNS))
         self._sun = np.array([*light.sun, light.direct])
 
-    def picture(self, objects: Array, number: int, time: float = 0.0) -> Image:
-        """Draw a frame of objects (see `SnapshotPair.at`).
+    def frame(self, pair: SnapshotPair, number: int, time: float) -> Image:
+        """Draw a frame between two snapshots.
 
         Its noise depends only on its number, its weather only on its time.
         """
-        shadows = np.zeros_like(self._mask)
+        if pair is not self._pair:
+            self._pair, self._objects = pair, self._object_rows(pair)
+        return self._picture(pair.at(time, self._objects), number, time)
+
+    def _picture(self, objects: Array, number: int, time: float) -> Image:
+        """Draw a frame of objects."""
+        shadows = np.zeros(self._depths.shape, np.uint8)
         cast_shadows(shadows, self._rows, objects, self._view, self._sun, self._cast_strength)
-        soft = np.asarray(cv2.blur(shadows, (3, 3)), np.uint8)
-        picture = np.empty_like(self._lit)
+        picture = darkened(self._lit, self._shaded, cv2.blur(shadows, (3, 3)))
         parts = split_planes(picture)
-        darken(picture, self._lit, self._shaded, soft)
         order = draw_order(objects, self._view)
         draw_objects(
             parts,
@@ -155,21 +157,20 @@ class Painter:
             self._sun,
             solids(),
         )
-        if self._weather:
-            moment = self._weather_start + time
-            self._weather.draw(Shot(parts, self._depths, objects, moment))
+        shot = Shot(parts, self._depths, objects, self._weather_start + time)
+        for draw in self._effects:
+            draw(shot)
         rng = random_stream(self.seed, 4, number, traffic=self.traffic)
         gain = 1 + FLICKER * rng.standard_normal() + 0.02 * np.sin(number / 1700 + self.seed)
         top, left = rng.integers(NOISE_SIDE, size=2)
         expose(parts.luma, self._noise, int(top), int(left), gain, self.light.noise)
         return picture
 
-    def object_rows(self, pair: SnapshotPair) -> Array:
-        """Return a row per object of a pair of snapshots, complete except for the poses."""
+    def _object_rows(self, pair: SnapshotPair) -> Array:
+        """Return a row per object of a pair of snapshots, with colours; then lamps and fences."""
         snapshot = pair.before
-        rows = _shapes(snapshot, N_COLUMNS)
         colours = [self._colours_of(object_id, pair.colours) for object_id in snapshot.ids.tolist()]
-        rows[:, LUMA:] = np.array(colours).reshape(len(rows), 3 * N_ROLES)
+        rows = np.hstack([snapshot.rows, np.array(colours).reshape(-1, 3 * N_ROLES)])
         on = LUMA + ROLES.index("tail") + N_ROLES * np.arange(3)
         rows[np.ix_(snapshot.lamps & 1 > 0, on)] = BRAKE_LIGHT
         if snapshot.time % 0.8 < 0.4:
@@ -196,15 +197,22 @@ class Painter:
 
 def _lamps(lit: bool) -> Array:
     """Return the rows of all signal lamps, which face the drivers who enter."""
-    rows = np.zeros((3 * len(signal_poles()), N_COLUMNS))
-    for k, row in enumerate(rows):
+    rows = []
+    for k in range(3 * len(signal_poles())):
         u = arm_direction(k // 6)
-        row[[X, Y]] = signal_poles()[k // 3] + 0.1 * u
-        row[HEADING], row[KIND], row[COS], row[SIN] = np.arctan2(u[1], u[0]), LAMP, u[0], u[1]
-        row[LENGTH], row[WIDTH], row[HEIGHT], row[BASE] = 0.1, 0.34, 0.34, LAMP_HEIGHTS[k % 3]
+        lamp = _row(LAMP, signal_poles()[k // 3] + 0.1 * u, u, (0.1, 0.34, 0.34))
+        lamp[BASE] = LAMP_HEIGHTS[k % 3]
         colour = np.array(LAMP_COLOURS[k % 3] if lit else (30, 30, 30), float)
-        row[LUMA:] = np.repeat(to_yuv(colour), N_ROLES)
-    return rows
+        rows.append(np.append(lamp, np.repeat(to_yuv(colour), N_ROLES)))
+    return np.array(rows)
+
+
+def _row(kind: int, place: Array, u: Array, size: tuple[float, float, float]) -> Array:
+    """Return the row of an object that stands along the unit vector `u`, without colours."""
+    row = np.zeros(LUMA)
+    row[KIND], row[[X, Y]], row[[LENGTH, WIDTH, HEIGHT]] = kind, place, size
+    row[HEADING], row[[COS, SIN]] = np.arctan2(u[1], u[0]), u
+    return row
 
 
 def fences(lanes: frozenset[Lane]) -> Array:
@@ -222,14 +230,10 @@ def _boards(lane: Lane) -> list[Array]:
     along, across = arm_direction(lane.arm), point_on_arm(lane.arm, 0.0, 1.0)
     places = [(d, side, along, length) for side in (right, left) for d in middles]
     places += [(d, 0.5 * (left + right), across, left - right) for d in FENCE_SPAN]
-    rows = []
-    for distance, side, u, long in places:
-        row = np.zeros(LUMA)
-        row[[X, Y]], row[KIND] = point_on_arm(lane.arm, distance, side), FENCE
-        row[HEADING], row[COS], row[SIN] = np.arctan2(u[1], u[0]), u[0], u[1]
-        row[LENGTH], row[WIDTH], row[HEIGHT] = long, thick, height
-        rows.append(row)
-    return rows
+    return [
+        _row(FENCE, point_on_arm(lane.arm, distance, side), u, (long, thick, height))
+        for distance, side, u, long in places
+    ]
 
 
 def _painted(boards: Array, light: Daylight) -> Array:
@@ -240,98 +244,23 @@ def _painted(boards: Array, light: Daylight) -> Array:
     return np.hstack([boards, np.tile(colours.ravel(), (len(boards), 1))])
 
 
-def view_vector(camera: Camera) -> Array:
-    """Return a camera as the vector that the kernels of `solids` expect."""
-    centre = camera.width / 2, camera.height / 2
-    return np.array([*camera.position, *camera.axes.ravel(), camera.focal, *centre])
-
-
-@compiled
-def visible_extent(
-    mask: Image,
-    rows: Any,
-    depths: Any,
-    objects: Array,
-    order: Any,
-    which: int,
-    view: Array,
-    shapes: Solids,
-) -> tuple[int, int, int, int, int]:
-    """Return the number of visible pixels of an object and their box; `mask` stays zero.
-
-    Equals `_count_and_box` of a mask on which `stencil` wrote 1 for the object `which` and 2 for
-    all that come later in `order`.
-    """
-    xs, ys, at = np.empty(4), np.empty(4), np.empty((4, 3))
-    found, reach = False, 0.0
-    for i in order:
-        found = found or i == which
-        obj = objects[i]
-        if not found or not in_view(obj, view):
-            continue
-        if i == which:
-            _, _, reach = project_point(view, obj[X], obj[Y], 0.0)
-        first, last = shapes.ranges[int(obj[KIND])]
-        for q in range(first, last):
-            place_quad(obj, shapes.corners[q], shapes.swings[q], at)
-            for k in range(4):
-                xs[k], ys[k], _ = project_point(view, at[k, 0], at[k, 1], at[k, 2])
-            # nearer objects overwrite the mask with 2
-            stencil(mask, rows, xs, ys, 4, 1 if i == which else 2)
-    return _count_and_box(mask, depths, reach - 1.0)
-
-
-@compiled
-def _count_and_box(mask: Image, depths: Any, reach: float) -> tuple[int, int, int, int, int]:
-    """Return count and box of a mask's ones in front of all structures; clear the mask.
-
-    Equals ``ys, xs = nonzero((mask == 1) & (depths > reach))`` with ``len(xs), xs.min(), ys.min(),
-    xs.max() + 1, ys.max() + 1``.
-    """
-    height, width = mask.shape
-    n, left, top, right, bottom = 0, width, height, 0, 0
-    for y in range(height):
-        for x in range(width):
-            if mask[y, x] == 1 and depths[y, x] > reach:
-                n += 1
-                left, right = min(left, x), max(right, x + 1)
-                top, bottom = min(top, y), max(bottom, y + 1)
-            mask[y, x] = 0
-    return n, left, top, right, bottom
-
-
 class VisibleBoxes:
     """Finds the visible part of an object in a frame."""
 
     def __init__(
-        self,
-        simulation: Simulation,
-        width: int,
-        height: int,
-        seed: int,
-        *,
-        fenced: frozenset[Lane] = frozenset(),
+        self, camera: Camera, light: Daylight, seed: int, *, fenced: frozenset[Lane] = frozenset()
     ) -> None:
-        self.view = view_vector(simulation.camera)
-        self.depths = structure_depths(simulation.camera, simulation.light, seed)
-        self.rows = np.zeros((height + 2, width + 2), np.float32)
-        self.mask = np.zeros((height, width), np.uint8)
-        self._fences = fences(fenced)
+        self.view, self.depths = camera.view, structure_depths(camera, light, seed)
+        self.rows = np.zeros((camera.height + 2, camera.width + 2), np.float32)
+        self.fences = fences(fenced)
 
     def box(self, pair: SnapshotPair, time: float, which: int) -> list[int] | None:
         """Return left, top, right, bottom; None if the object is hidden or outside."""
-        shapes = np.concatenate([_shapes(pair.before, LUMA), self._fences])
-        objects = pair.at(time, shapes)
-        order = draw_order(objects, self.view)
-        n, *box = visible_extent(
-            self.mask, self.rows, self.depths, objects, order, which, self.view, solids()
-        )
-        return [int(side) for side in box] if n >= MIN_PIXELS else None
-
-
-def _shapes(snapshot: Snapshot, n_columns: int) -> Array:
-    """Return a row per object, complete except for poses and colours."""
-    rows = np.zeros((len(snapshot.ids), n_columns))
-    rows[:, [LENGTH, WIDTH, HEIGHT]] = snapshot.sizes
-    rows[:, KIND] = snapshot.kinds
-    return rows
+        objects = pair.at(time, np.concatenate([pair.before.rows, self.fences]))
+        order, mask = draw_order(objects, self.view), np.zeros(self.depths.shape, np.uint8)
+        stencil_visible(mask, self.rows, objects, order, which, self.view, solids())
+        reach = project_point(self.view, objects[which, X], objects[which, Y], 0.0)[2] - 1.0
+        ys, xs = np.nonzero((mask == 1) & (self.depths > reach))
+        if len(xs) < MIN_PIXELS:
+            return None
+        return [int(xs.min()), int(ys.min()), int(xs.max()) + 1, int(ys.max()) + 1]

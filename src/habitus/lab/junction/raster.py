@@ -63,60 +63,41 @@ def to_i420(yuv: Array) -> Image:
     return picture
 
 
-def noise_field(rng: np.random.Generator) -> NDArray[np.int8]:
-    """Return sensor noise with standard deviation 16, slightly smoothed."""
+def noise_field(rng: np.random.Generator, height: int, width: int) -> NDArray[np.int8]:
+    """Return sensor noise with standard deviation 16, slightly smoothed.
+
+    It repeats, so that a frame fits in from any place of the first square on.
+    """
     grain = rng.standard_normal((NOISE_SIDE, NOISE_SIDE)).astype(np.float32)
     grain += 0.6 * cv2.GaussianBlur(
         rng.standard_normal(grain.shape).astype(np.float32), (0, 0), 0.8
     )
-    return np.asarray(np.clip(grain / grain.std() * 16, -127, 127), np.int8)
+    square = np.asarray(np.clip(grain / grain.std() * 16, -127, 127), np.int8)
+    return np.tile(square, (2 + height // NOISE_SIDE, 2 + width // NOISE_SIDE))
 
 
-@compiled
-def darken(picture: Image, lit: Image, shaded: Image, mask: Image) -> None:
-    """Blend two static pictures: `lit` where the mask is 0, `shaded` where it is 255.
-
-    Equals ``(lit * (255 - mask) + shaded * mask + 127) // 255`` in the luma rows of `picture`, and
-    ``lit`` in its colour rows.
-    """
-    height, width = mask.shape
-    for y in range(height):
-        for x in range(width):
-            share = np.int32(mask[y, x])
-            picture[y, x] = (lit[y, x] * (255 - share) + shaded[y, x] * share + 127) // 255
-    for y in range(height, len(picture)):
-        for x in range(width):
-            picture[y, x] = lit[y, x]
+def darkened(lit: Image, shaded: Image, mask: NDArray[Any]) -> Image:
+    """Return `lit` where the mask is 0, `shaded` in the luma rows where it is 255, or a blend."""
+    picture, height, share = lit.copy(), len(mask), mask.astype(np.uint16)
+    picture[:height] = (lit[:height] * (255 - share) + shaded[:height] * share + 127) // 255
+    return picture
 
 
 @compiled
 def expose(
     luma: Image, noise: NDArray[np.int8], top: int, left: int, gain: float, deviation: float
 ) -> None:
-    """Apply gain and noise to a luma plane, in place.
+    """Apply gain, and the part of the noise from `top` and `left` on, to a luma plane, in place.
 
-    Equals ``floor(clip(gain * luma + deviation / 16 * part + 0.5, 0, 255))`` in single precision,
-    where `part` is the noise rolled by ``(-top, -left)`` and tiled.
+    Equals ``floor(clip(gain * luma + deviation / 16 * part + 0.5, 0, 255))`` in single precision.
     """
-    height, width = luma.shape
-    side = len(noise)
-    for y in range(height):
-        row, grain = luma[y], noise[(y + top) % side]
-        x = 0
-        while x < width:
-            start = (x + left) % side
-            n = min(side - start, width - x)
-            _add_grain(row[x : x + n], grain[start : start + n], gain, deviation / 16)
-            x += n
-
-
-@compiled
-def _add_grain(row: Image, grain: NDArray[np.int8], gain: float, much: float) -> None:
-    """Apply gain and noise to one row, in place."""
-    scale, share, half = np.float32(gain), np.float32(much), np.float32(0.5)
-    for x in range(len(row)):
-        value = np.float32(row[x]) * scale + np.float32(grain[x]) * share + half
-        row[x] = np.uint8(min(max(value, np.float32(0)), np.float32(255)))
+    scale, share, half = np.float32(gain), np.float32(deviation / 16), np.float32(0.5)
+    for y in range(len(luma)):
+        row = luma[y]
+        grain = noise[y + top, left : left + len(row)]
+        for x in range(len(row)):
+            value = np.float32(row[x]) * scale + np.float32(grain[x]) * share + half
+            row[x] = np.uint8(min(max(value, np.float32(0)), np.float32(255)))
 
 
 @compiled
@@ -176,14 +157,15 @@ def paint(
     ys: Any,
     value: float,
     slope: float,
+    n_lines: int,
 ) -> None:
-    """Fill a quadrilateral in a luma plane, in place; `rows` stays zero.
+    """Fill a quadrilateral in a plane, in place; `rows` stays zero.
 
     The colour is `value` at the middle and grows by `slope` per row. Pixels whose `depths` is not
     above `depth` are hidden by a structure and keep their value. Equals
     ``floor(plane + share * (colour - plane) + 0.5)`` with the shares of `cover`.
     """
-    top, bottom, first, end = cover(rows, xs, ys, 4, plane.shape, 4)
+    top, bottom, first, end = cover(rows, xs, ys, 4, plane.shape, n_lines)
     middle = 0.25 * (ys[0] + ys[1] + ys[2] + ys[3])
     for y in range(top, bottom):
         shares, line = rows[y - top, first:end], plane[y, first:end]
@@ -193,35 +175,6 @@ def paint(
             share = min(shares[x], np.float32(1)) if near[x] > depth else np.float32(0)
             old = np.float32(line[x])
             line[x] = np.uint8(old + share * (colour - old) + np.float32(0.5))
-            shares[x] = 0
-
-
-@compiled
-def tint(
-    blue: Image,
-    red: Image,
-    rows: NDArray[np.float32],
-    depths: NDArray[np.float32],
-    depth: float,
-    xs: Any,
-    ys: Any,
-    blueness: float,
-    redness: float,
-) -> None:
-    """Fill a quadrilateral in both colour planes, which have half the size, in place.
-
-    Equals ``floor(plane + share * (colour - plane) + 0.5)`` for each plane; see `paint`.
-    """
-    top, bottom, first, end = cover(rows, xs, ys, 4, blue.shape, 2)
-    half, b, r = np.float32(0.5), np.float32(blueness), np.float32(redness)
-    for y in range(top, bottom):
-        shares, near = rows[y - top, first:end], depths[y, first:end]
-        blues, reds = blue[y, first:end], red[y, first:end]
-        for x in range(len(shares)):
-            share = min(shares[x], np.float32(1)) if near[x] > depth else np.float32(0)
-            old, other = np.float32(blues[x]), np.float32(reds[x])
-            blues[x] = np.uint8(old + share * (b - old) + half)
-            reds[x] = np.uint8(other + share * (r - other) + half)
             shares[x] = 0
 
 

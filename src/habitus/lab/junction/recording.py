@@ -4,11 +4,10 @@ import csv
 import math
 import os
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from queue import Queue
-from threading import Event, Thread
 from typing import NamedTuple
 
 import av
@@ -19,10 +18,18 @@ from numpy.typing import NDArray
 from habitus.arrays import Image
 from habitus.errors import InvalidInputError
 from habitus.files import written_whole
-from habitus.lab.junction.anomalies import KINDS
+from habitus.lab.junction.anomalies import KINDS, AnomalyScheduler
+from habitus.lab.junction.camera import Camera, Daylight
 from habitus.lab.junction.painter import Painter, VisibleBoxes
-from habitus.lab.junction.simulation import Simulation, SnapshotPair
-from habitus.lab.junction.traffic import LANE_NAMES, STEP, Lane
+from habitus.lab.junction.traffic import (
+    LANE_NAMES,
+    STEP,
+    Lane,
+    SnapshotPair,
+    World,
+    paired,
+    random_stream,
+)
 from habitus.lab.junction.weather import WEATHER
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 
@@ -49,8 +56,6 @@ X264_OPTIONS = {
 without the macroblock tree, which reads memory that nobody has written (x264 of FFmpeg 8.1)."""
 KEYFRAME_SECONDS = 2.0
 """Seconds between keyframes."""
-QUEUE_LENGTH = 32
-"""Frames that may wait between rendering and encoding."""
 
 FilePath = str | os.PathLike[str]
 """Path of a file to write."""
@@ -88,16 +93,6 @@ class Anomaly(NamedTuple):
         left, top = self.boxes[:, 1:3].min(axis=0)
         right, bottom = self.boxes[:, 3:5].max(axis=0)
         return int(left), int(top), int(right), int(bottom)
-
-
-class FrameTime(NamedTuple):
-    """Number and time of a frame, and the pair of snapshots between which it falls."""
-
-    number: int
-    time: float
-    pair: SnapshotPair
-    fresh: bool
-    """Whether the pair differs from that of the previous frame."""
 
 
 @dataclass(frozen=True)
@@ -181,55 +176,15 @@ class Junction:
 
     def frames(self) -> Iterator[Image]:
         """Yield every frame as planar YUV 4:2:0 (I420), as encoders expect; see `to_bgr`."""
-        simulation = self._simulation()
+        simulation = Simulation(self)
         drawn = simulation.camera, simulation.light, simulation.world.signals, self.seed
         painter = Painter(*drawn, self.weather, traffic=self.traffic, fenced=_lanes(self.fenced))
-        rows = np.zeros((0, 0))
-        for frame in self._frame_times(simulation):
-            if frame.fresh:
-                rows = painter.object_rows(frame.pair)
-            yield painter.picture(frame.pair.at(frame.time, rows), frame.number, frame.time)
+        for number, time, pair in simulation.frames():
+            yield painter.frame(pair, number, time)
 
     def truth(self) -> tuple[Anomaly, ...]:
         """Return the anomalies with 16 visible pixels in some frame, by time, without rendering."""
         return _truth(self)
-
-    def _found(self) -> Iterator[tuple[int, str, list[int]]]:
-        """Yield number and kind of an anomaly, then frame number and box, frame by frame."""
-        simulation = self._simulation()
-        fenced = _lanes(self.fenced)
-        search = VisibleBoxes(simulation, self.width, self.height, self.seed, fenced=fenced)
-        for frame in self._frame_times(simulation):
-            anomalies = frame.pair.before.anomalies
-            for which in np.flatnonzero(anomalies >= 0):
-                anomaly = int(anomalies[which])
-                box = search.box(frame.pair, frame.time, int(which))
-                if box is not None:
-                    yield anomaly, simulation.scheduler.started[anomaly], [frame.number, *box]
-
-    def _simulation(self) -> Simulation:
-        """Return a new simulation from the settings."""
-        return Simulation.start(
-            self.seed,
-            (self.width, self.height),
-            self.density,
-            self.anomalies,
-            self.anomalies_per_hour,
-            self.normal_for,
-            traffic=self.traffic,
-            closed=_lanes(self.closed + self.fenced),
-        )
-
-    def _frame_times(self, simulation: Simulation) -> Iterator[FrameTime]:
-        """Yield the number, time and pair of snapshots of each frame."""
-        pairs = simulation.pairs()
-        at, pair = -1, None
-        for number in range(self.n_frames):
-            time = number / self.fps
-            fresh = False
-            while pair is None or (at + 1) * STEP <= time + 1e-9:
-                pair, at, fresh = next(pairs), at + 1, True
-            yield FrameTime(number, time, pair, fresh)
 
 
 def _lanes(names: tuple[str, ...]) -> frozenset[Lane]:
@@ -237,73 +192,100 @@ def _lanes(names: tuple[str, ...]) -> frozenset[Lane]:
     return frozenset(Lane.named(name) for name in names)
 
 
+class Simulation:
+    """Everything that the settings of a scene decide, before any drawing; traffic has warmed up."""
+
+    def __init__(self, scene: Junction) -> None:
+        self.scene, seed, traffic = scene, scene.seed, scene.traffic
+        rng = random_stream(seed, 0)
+        self.camera = Camera.random(rng, scene.width, scene.height)
+        self.light = Daylight.random(rng)
+        own = None if traffic is None else random_stream(seed, 1, traffic=traffic)
+        closed = _lanes(scene.closed + scene.fenced)
+        density, rng = scene.density, random_stream(seed, 1)
+        self.world = World(rng, density, self.camera, traffic=own, closed=closed)
+        self.scheduler = AnomalyScheduler(
+            random_stream(seed, 2, traffic=traffic),
+            scene.anomalies,
+            scene.anomalies_per_hour,
+            scene.normal_for,
+        )
+        while self.world.time < -STEP / 2:
+            self.world.advance()
+
+    def frames(self) -> Iterator[tuple[int, float, SnapshotPair]]:
+        """Yield number and time of each frame, and the pair of snapshots between which it falls."""
+        pairs = self.pairs()
+        at, pair = 0, next(pairs)
+        for number in range(self.scene.n_frames):
+            time = number / self.scene.fps
+            while (at + 1) * STEP <= time + 1e-9:
+                pair, at = next(pairs), at + 1
+            yield number, time, pair
+
+    def pairs(self) -> Iterator[SnapshotPair]:
+        """Yield pairs of successive snapshots from time 0 on, without end."""
+        before = self.world.snapshot()
+        while True:
+            self.scheduler.update(self.world)
+            self.world.advance()
+            after = self.world.snapshot()
+            yield paired(before, after, self.world.colours)
+            before = after
+
+
 @lru_cache(maxsize=16)
 def _truth(scene: Junction) -> tuple[Anomaly, ...]:
-    """Return the anomalies of a scene; cached."""
-    boxes: dict[tuple[int, str], list[list[int]]] = {}
-    for anomaly, kind, box in scene._found():
-        boxes.setdefault((anomaly, kind), []).append(box)
-    return tuple(
-        _anomaly(kind, np.array(found, np.int64), scene.fps)
-        for (_, kind), found in sorted(boxes.items(), key=lambda item: item[1][0])
-    )
-
-
-def _anomaly(kind: str, boxes: NDArray[np.int64], fps: float) -> Anomaly:
-    """Return an anomaly from its boxes, in order of frames."""
-    boxes.setflags(write=False)  # the cached truth is shared by all callers
-    return Anomaly(kind, int(boxes[0, 0]) / fps, int(boxes[-1, 0] + 1) / fps, boxes)
+    """Return the anomalies of a scene; cached, so that their boxes cannot be changed."""
+    simulation = Simulation(scene)
+    fenced = _lanes(scene.fenced)
+    search = VisibleBoxes(simulation.camera, simulation.light, scene.seed, fenced=fenced)
+    found: dict[int, list[list[int]]] = {}
+    for number, time, pair in simulation.frames():
+        anomalies = pair.before.anomalies
+        for which in np.flatnonzero(anomalies >= 0).tolist():
+            box = search.box(pair, time, which)
+            if box is not None:
+                found.setdefault(int(anomalies[which]), []).append([number, *box])
+    truth = []
+    for anomaly, rows in sorted(found.items(), key=lambda item: item[1][0]):
+        kind, boxes = simulation.scheduler.started[anomaly], np.array(rows, np.int64)
+        boxes.setflags(write=False)
+        truth.append(Anomaly(kind, rows[0][0] / scene.fps, (rows[-1][0] + 1) / scene.fps, boxes))
+    return tuple(truth)
 
 
 def _check(scene: Junction) -> None:
     """Raise an error for settings that no scene can have."""
-    _check_kinds("anomalies", scene.anomalies, KINDS)
-    _check_kinds("weather", scene.weather, WEATHER)
-    _check_kinds("closed", scene.closed, LANE_NAMES)
-    _check_kinds("fenced", scene.fenced, LANE_NAMES)
-    _check_traffic(scene.traffic)
+    lists = {"anomalies": KINDS, "weather": WEATHER, "closed": LANE_NAMES, "fenced": LANE_NAMES}
+    for name, known in lists.items():
+        _check_kinds(name, getattr(scene, name), known)
+    traffic = scene.traffic
+    if traffic is not None and not (isinstance(traffic, int | np.integer) and traffic >= 0):
+        raise _refused("traffic", f" is {traffic!r}: expected a whole number from 0 on, or None")
     for name, low, high in LIMITS:
         value = getattr(scene, name)
         is_number = isinstance(value, int | float | np.number) and math.isfinite(value)
         if not (is_number and low <= value <= high):
-            raise InvalidInputError(
-                f"{name} of a junction is {value!r}: expected a number from {low:g} to {high:g}",
-                parameter=name,
-            )
+            raise _refused(name, f" is {value!r}: expected a number from {low:g} to {high:g}")
         if name in ("seed", "width", "height") and value != int(value):
-            raise InvalidInputError(
-                f"{name} of a junction is {value!r}: expected a whole number", parameter=name
-            )
+            raise _refused(name, f" is {value!r}: expected a whole number")
         if name in ("width", "height") and value % 2:
-            raise InvalidInputError(
-                f"{name} of a junction is {value}: expected an even number, as H.264 needs; "
-                f"try {value + 1}",
-                parameter=name,
-            )
-
-
-def _check_traffic(traffic: object) -> None:
-    """Raise an error unless this is None or a whole number from 0 on."""
-    if traffic is not None and not (isinstance(traffic, int | np.integer) and traffic >= 0):
-        raise InvalidInputError(
-            f"traffic of a junction is {traffic!r}: expected a whole number from 0 on, or None",
-            parameter="traffic",
-        )
+            even = f"expected an even number, as H.264 needs; try {value + 1}"
+            raise _refused(name, f" is {value}: {even}")
 
 
 def _check_kinds(name: str, kinds: object, known: tuple[str, ...]) -> None:
     """Raise an error unless these are several of the known kinds."""
     if isinstance(kinds, str) or not isinstance(kinds, Iterable):
-        raise InvalidInputError(
-            f"{name} of a junction: expected several kinds, found {kinds!r}; try ({kinds!r},)",
-            parameter=name,
-        )
+        raise _refused(name, f": expected several kinds, found {kinds!r}; try ({kinds!r},)")
     for kind in kinds:
         if kind not in known:
-            raise InvalidInputError(
-                f"{name} of a junction: unknown kind {kind!r}; choose from {', '.join(known)}",
-                parameter=name,
-            )
+            raise _refused(name, f": unknown kind {kind!r}; choose from {', '.join(known)}")
+
+
+def _refused(name: str, text: str) -> InvalidInputError:
+    return InvalidInputError(f"{name} of a junction{text}", parameter=name)
 
 
 def render(scene: Junction, path: FilePath, *, progress: ProgressCallback | None = None) -> None:
@@ -350,41 +332,15 @@ def _encode(scene: Junction, path: str, progress: ProgressCallback) -> None:
         stream.width, stream.height, stream.pix_fmt = scene.width, scene.height, "yuv420p"
         stream.gop_size = max(1, round(KEYFRAME_SECONDS * scene.fps))
         stream.thread_count, stream.options = 1, dict(X264_OPTIONS)
-        for done, picture in enumerate(_rendered_ahead(scene.frames()), start=1):
-            frame = av.VideoFrame.from_ndarray(picture, format="yuv420p")
-            container.mux(stream.encode(frame))
-            progress(Progress("rendering", done, scene.n_frames))
+        with ThreadPoolExecutor(1) as pool:  # renders a frame while the one before is encoded
+            frames, done = scene.frames(), 0
+            following = pool.submit(next, frames, None)
+            while (picture := following.result()) is not None:
+                following, done = pool.submit(next, frames, None), done + 1
+                frame = av.VideoFrame.from_ndarray(picture, format="yuv420p")
+                container.mux(stream.encode(frame))
+                progress(Progress("rendering", done, scene.n_frames))
         container.mux(stream.encode())
-
-
-def _rendered_ahead(pictures: Iterable[Image]) -> Iterator[Image]:
-    """Yield the same pictures, rendered in a thread while others are encoded."""
-    waiting: Queue[Image | BaseException | None] = Queue(QUEUE_LENGTH)
-    over = Event()
-
-    def work() -> None:
-        try:
-            for picture in pictures:
-                waiting.put(picture)
-                if over.is_set():
-                    return
-            waiting.put(None)
-        except BaseException as error:
-            waiting.put(error)
-
-    worker = Thread(target=work, daemon=True)
-    worker.start()
-    try:
-        while (item := waiting.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        over.set()
-        while worker.is_alive():
-            while not waiting.empty():
-                waiting.get()
-            worker.join(0.01)
 
 
 def write_labels(scene: Junction, path: FilePath) -> None:
@@ -403,7 +359,7 @@ def write_labels(scene: Junction, path: FilePath) -> None:
     ...     print(Path(folder, "labels.csv").read_text().strip())
     start,end,kind,left,top,right,bottom
     """
-    rows = [(_milliseconds(a.start), _milliseconds(a.end), a.kind, *a.box) for a in scene.truth()]
+    rows = [(f"{a.start:.3f}", f"{a.end:.3f}", a.kind, *a.box) for a in scene.truth()]
     _write(path, ("start", "end", "kind", "left", "top", "right", "bottom"), rows)
 
 
@@ -414,7 +370,7 @@ def write_boxes(scene: Junction, path: FilePath) -> None:
     box of the visible part (left, top, right, bottom in pixels).
     """
     rows = [
-        (frame, _milliseconds(frame / scene.fps), event, anomaly.kind, *box)
+        (frame, f"{frame / scene.fps:.3f}", event, anomaly.kind, *box)
         for event, anomaly in enumerate(scene.truth())
         for frame, *box in anomaly.boxes.tolist()
     ]
@@ -422,13 +378,7 @@ def write_boxes(scene: Junction, path: FilePath) -> None:
     _write(path, head, sorted(rows))
 
 
-def _milliseconds(seconds: float) -> str:
-    """Format seconds to the millisecond."""
-    return f"{seconds:.3f}"
-
-
 def _write(path: FilePath, head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
     """Write a CSV table, completely or not at all."""
     with written_whole(path) as temporary, temporary.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([head, *rows])
+        csv.writer(file, lineterminator="\n").writerows([head, *rows])

@@ -12,21 +12,35 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Array, Image
 from habitus.compiled import compiled
-from habitus.lab.junction.raster import Planes, hull, paint, shade, tint
+from habitus.lab.junction.raster import Planes, hull, paint, shade, stencil
 from habitus.lab.junction.traffic import STRIDE
-from habitus.lab.junction.vehicles import CAR, CYCLE, FENCE, LAMP, LORRY, PERSON, ROLES, VAN
+from habitus.lab.junction.vehicles import (
+    BASE,
+    CAR,
+    COS,
+    CYCLE,
+    FENCE,
+    HEIGHT,
+    KIND,
+    LAMP,
+    LENGTH,
+    LORRY,
+    LUMA,
+    N_ROLES,
+    PERSON,
+    ROLES,
+    SIN,
+    TRAVELLED,
+    VAN,
+    WIDTH,
+    X,
+    Y,
+)
 
-X, Y, HEADING, TRAVELLED, LENGTH, WIDTH, HEIGHT, KIND, BASE, COS, SIN, LUMA = range(12)
-"""Columns of a row that describes an object.
-
-From `LUMA` on follow the brightness of each role, then both colours of each role.
-"""
-N_ROLES = 7
-"""Number of `ROLES`."""
 FENCE_STRIPES = 4
 """Stripes of a fence's board, which have two colours in turn."""
 
-Corners = list[tuple[float, float, float]]
+Corners = NDArray[np.float64] | list[tuple[float, float, float]]
 """Corners of a quadrilateral: x, y, z."""
 Quad = tuple[str, Corners, float]
 """Role, corners (anticlockwise as seen from outside), and how far its foot swings when walking."""
@@ -108,19 +122,19 @@ def _panes(
 
 def _shrunk(corners: Corners) -> Corners:
     """Return a smaller quadrilateral within another."""
-    points = np.array(corners)
-    a, b, c, d = points
-    across = [a + 0.06 * (b - a), b + 0.06 * (a - b), c + 0.06 * (d - c), d + 0.06 * (c - d)]
-    a, b, c, d = across
-    inner = [a + 0.08 * (d - a), b + 0.08 * (c - b), c + 0.14 * (b - c), d + 0.14 * (a - d)]
-    return [(float(x), float(y), float(z)) for x, y, z in inner]
+    a, b, c, d = np.array(corners)
+    a, b, c, d = a + 0.06 * (b - a), b + 0.06 * (a - b), c + 0.06 * (d - c), d + 0.06 * (c - d)
+    return np.array(
+        [a + 0.08 * (d - a), b + 0.08 * (c - b), c + 0.14 * (b - c), d + 0.14 * (a - d)]
+    )
 
 
 def _part(corners: Corners, start: float, end: float) -> Corners:
     """Return the part of a quadrilateral between two shares of its width."""
     a, b, c, d = np.array(corners)
-    found = [a + start * (b - a), a + end * (b - a), d + end * (c - d), d + start * (c - d)]
-    return [(float(x), float(y), float(z)) for x, y, z in found]
+    return np.array(
+        [a + start * (b - a), a + end * (b - a), d + end * (c - d), d + start * (c - d)]
+    )
 
 
 def _wheels(places: tuple[float, ...], radius: float, top: float) -> list[Quad]:
@@ -147,78 +161,75 @@ def _lights(low: float, high: float) -> list[Quad]:
 
 def _car() -> list[Quad]:
     """Return the quadrilaterals of a car."""
-    under = _prism("tyre", (-0.47, -0.47), (0.47, 0.47), (0.08, 0.2), (0.46, 0.46))
-    body = _prism("paint", (-0.5, -0.49), (0.5, 0.47), (0.17, 0.56), (0.5, 0.48))
-    hood = _prism("paint", (-0.49, -0.45), (0.47, 0.3), (0.56, 0.63), (0.48, 0.46))
     cabin = (-0.44, -0.34), (0.27, 0.08), (0.62, 1.0), (0.46, 0.36)
-    panes = _panes(*cabin, pillar=0.5)
     return [
-        *under,
-        *body,
+        *_prism("tyre", (-0.47, -0.47), (0.47, 0.47), (0.08, 0.2), (0.46, 0.46)),
+        *_prism("paint", (-0.5, -0.49), (0.5, 0.47), (0.17, 0.56), (0.5, 0.48)),
         *_wheels((-0.31, 0.31), 0.075, 0.42),
         *_lights(0.42, 0.54),
-        *hood,
+        *_prism("paint", (-0.49, -0.45), (0.47, 0.3), (0.56, 0.63), (0.48, 0.46)),  # the bonnet
         *_prism("paint", *cabin),
-        *panes,
+        *_panes(*cabin, pillar=0.5),
     ]
 
 
 def _van() -> list[Quad]:
     """Return the quadrilaterals of a van."""
-    under = _prism("tyre", (-0.47, -0.47), (0.47, 0.47), (0.05, 0.13), (0.46, 0.46))
-    body = _prism("paint", (-0.5, -0.5), (0.5, 0.47), (0.11, 0.5), (0.5, 0.5))
     top = (-0.5, -0.49), (0.4, 0.24), (0.5, 1.0), (0.5, 0.44)
     _, right, left, _, screen, _ = _panes(*top, pillar=0.72)
     return [
-        *under,
-        *body,
+        *_prism("tyre", (-0.47, -0.47), (0.47, 0.47), (0.05, 0.13), (0.46, 0.46)),
+        *_prism("paint", (-0.5, -0.5), (0.5, 0.47), (0.11, 0.5), (0.5, 0.5)),
         *_wheels((-0.31, 0.32), 0.062, 0.3),
         *_lights(0.3, 0.4),
         *_prism("paint", *top),
-        right,
-        left,
-        screen,
+        *(right, left, screen),
     ]
 
 
 def _lorry() -> list[Quad]:
     """Return the quadrilaterals of a lorry."""
-    under = _prism("tyre", (-0.48, -0.48), (0.48, 0.48), (0.08, 0.26), (0.42, 0.42))
-    cab = _prism("paint", (0.26, 0.26), (0.5, 0.48), (0.14, 0.76), (0.49, 0.46))
     panes = _panes((0.27, 0.27), (0.503, 0.487), (0.44, 0.76), (0.495, 0.465), pillar=0.9)
-    box = _prism("second", (-0.5, -0.5), (0.24, 0.24), (0.26, 1.0))
     stripe: list[Quad] = [
         ("paint", [(x0, y, 0.5), (x1, y, 0.5), (x1, y, 0.66), (x0, y, 0.66)], 0.0)
         for y, x0, x1 in ((-0.503, -0.42, 0.16), (0.503, 0.16, -0.42))
     ]
-    wheels = _wheels((-0.36, -0.26, 0.37), 0.052, 0.28)
-    return [*under, *cab, panes[0], panes[3], panes[4], *wheels, *_lights(0.2, 0.27), *box, *stripe]
+    return [
+        *_prism("tyre", (-0.48, -0.48), (0.48, 0.48), (0.08, 0.26), (0.42, 0.42)),
+        *_prism("paint", (0.26, 0.26), (0.5, 0.48), (0.14, 0.76), (0.49, 0.46)),
+        *(panes[0], panes[3], panes[4]),
+        *_wheels((-0.36, -0.26, 0.37), 0.052, 0.28),
+        *_lights(0.2, 0.27),
+        *_prism("second", (-0.5, -0.5), (0.24, 0.24), (0.26, 1.0)),
+        *stripe,
+    ]
 
 
 def _cycle() -> list[Quad]:
     """Return the quadrilaterals of a cycle with its rider."""
+    wheels = ((x - 0.19, 0.0, x + 0.19, 0.0, x + 0.19, 0.4, x - 0.19, 0.4) for x in (-0.3, 0.3))
+    frame = (-0.3, 0.2, 0.3, 0.24, 0.2, 0.56, -0.1, 0.5)
+    thin = [("tyre", wheel) for wheel in wheels] + [("tail", frame)]
     quads: list[Quad] = []
-    for x in (-0.3, 0.3):  # wheels are thin: both faces
-        ends = [(x - 0.19, 0.0), (x + 0.19, 0.0), (x + 0.19, 0.4), (x - 0.19, 0.4)]
-        wheel = [(along, 0.0, z) for along, z in ends]
-        quads += [("tyre", wheel, 0.0), ("tyre", wheel[::-1], 0.0)]
-    frame = [(-0.3, 0.0, 0.2), (0.3, 0.0, 0.24), (0.2, 0.0, 0.56), (-0.1, 0.0, 0.5)]
-    quads += [("tail", frame, 0.0), ("tail", frame[::-1], 0.0)]
-    legs = _prism("second", (-0.1, -0.16), (0.1, 0.06), (0.16, 0.56), (0.2, 0.28))
-    torso = _prism("paint", (-0.2, -0.04), (0.06, 0.2), (0.54, 0.86), (0.32, 0.42))
-    head = _prism("glass", (0.06, 0.08), (0.2, 0.2), (0.86, 1.0), (0.17, 0.15))
-    return [*quads, *legs, *torso, *head]
+    for role, ends in thin:  # both faces
+        face = np.insert(np.reshape(ends, (4, 2)), 1, 0.0, axis=1)
+        quads += [(role, face, 0.0), (role, face[::-1], 0.0)]
+    return [
+        *quads,
+        *_prism("second", (-0.1, -0.16), (0.1, 0.06), (0.16, 0.56), (0.2, 0.28)),
+        *_prism("paint", (-0.2, -0.04), (0.06, 0.2), (0.54, 0.86), (0.32, 0.42)),
+        *_prism("glass", (0.06, 0.08), (0.2, 0.2), (0.86, 1.0), (0.17, 0.15)),
+    ]
 
 
 def _person() -> list[Quad]:
     """Return the quadrilaterals of a pedestrian."""
-    legs = [
+    return [
         *_prism("second", (-0.2, -0.22), (0.15, 0.2), (0.0, 0.48), (0.2, 0.24), swing=1.0),
         *_prism("second", (-0.2, -0.22), (0.15, 0.2), (0.0, 0.48), (0.2, 0.24), swing=-1.0),
+        *_prism("paint", (-0.26, -0.28), (0.26, 0.24), (0.46, 0.84), (0.4, 0.48)),
+        *_prism("glass", (-0.22, -0.2), (0.22, 0.2), (0.86, 1.0), (0.2, 0.18)),
     ]
-    torso = _prism("paint", (-0.26, -0.28), (0.26, 0.24), (0.46, 0.84), (0.4, 0.48))
-    head = _prism("glass", (-0.22, -0.2), (0.22, 0.2), (0.86, 1.0), (0.2, 0.18))
-    return [*legs, *torso, *head]
 
 
 def _fence() -> list[Quad]:
@@ -371,7 +382,7 @@ def draw_objects(
     """Draw objects on the planes of a picture, from far to near.
 
     `sun` holds its direction and its share of the light. Equals, for each object in `order` and
-    each of its sides that faces the camera, `place_quad`, `project_point`, `paint` and `tint`.
+    each of its sides that faces the camera, `place_quad`, `project_point` and `paint`.
     """
     xs, ys, at = np.empty(4), np.empty(4), np.empty((4, 3))
     for i in order:
@@ -391,11 +402,12 @@ def draw_objects(
             role = shapes.roles[q]
             value = obj[LUMA + role] * light
             gloss = -0.4 * value / tall if role < 2 else 0.0
-            paint(planes.luma, rows, depths, depth - 1.0, xs, ys, value, gloss)
+            paint(planes.luma, rows, depths, depth - 1.0, xs, ys, value, gloss, 4)
             for k in range(4):
                 xs[k], ys[k] = 0.5 * xs[k], 0.5 * ys[k]
-            blueness, redness = obj[LUMA + N_ROLES + role], obj[LUMA + 2 * N_ROLES + role]
-            tint(planes.blue, planes.red, rows, coarse, depth - 1.0, xs, ys, blueness, redness)
+            blue, red = obj[LUMA + N_ROLES + role], obj[LUMA + 2 * N_ROLES + role]
+            paint(planes.blue, rows, coarse, depth - 1.0, xs, ys, blue, 0.0, 2)
+            paint(planes.red, rows, coarse, depth - 1.0, xs, ys, red, 0.0, 2)
 
 
 @compiled
@@ -410,3 +422,32 @@ def _facing_and_light(at: Array, view: Array, sun: Array) -> tuple[float, float]
     size = np.sqrt(nx * nx + ny * ny + nz * nz) + 1e-12
     direct = max(0.0, (nx * sun[0] + ny * sun[1] + nz * sun[2]) / size)
     return facing, (1.0 - sun[3]) * (0.75 + 0.25 * nz / size) + sun[3] * direct * 1.15
+
+
+@compiled
+def stencil_visible(
+    mask: Image,
+    rows: Any,
+    objects: Array,
+    order: Any,
+    which: int,
+    view: Array,
+    shapes: Solids,
+) -> None:
+    """Mark where an object is, with 1, and all that come later in `order`, with 2, in a mask.
+
+    Equals `place_quad`, `project_point` and `stencil` for each quadrilateral of these objects.
+    """
+    xs, ys, at = np.empty(4), np.empty(4), np.empty((4, 3))
+    found = False
+    for i in order:
+        found = found or i == which
+        obj = objects[i]
+        if not found or not in_view(obj, view):
+            continue
+        first, last = shapes.ranges[int(obj[KIND])]
+        for q in range(first, last):
+            place_quad(obj, shapes.corners[q], shapes.swings[q], at)
+            for k in range(4):
+                xs[k], ys[k], _ = project_point(view, at[k, 0], at[k, 1], at[k, 2])
+            stencil(mask, rows, xs, ys, 4, 1 if i == which else 2)

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from math import atan2, hypot
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Flags
 from habitus.lab.junction.camera import Camera
 from habitus.lab.junction.layout import (
     CROSSING_SPAN,
@@ -17,17 +17,22 @@ from habitus.lab.junction.layout import (
     MOVEMENTS,
     PAVEMENT_WIDTH,
     STOP_ALONG_PATH,
-    SignalLight,
     Signals,
+    on_arm,
     path_index,
     paths,
     point_on_arm,
 )
 from habitus.lab.junction.vehicles import (
     CAR,
+    COS,
     CYCLE,
+    HEADING,
     LORRY,
+    LUMA,
     PERSON,
+    SIN,
+    TRAVELLED,
     VAN,
     VEHICLE,
     VEHICLE_KINDS,
@@ -58,8 +63,17 @@ ARMS = ("east", "north", "west", "south")
 """Names of the arms, by number."""
 LANE_NAMES = tuple(f"{arm} {lane}" for arm in ARMS for lane in LANES)
 """Names of all incoming lanes, such as "east right"."""
-PASSING_SIDE = {"ahead": -1.0}
-"""Movements that may pass a broken-down vehicle, and on which side (-1: right)."""
+ON_PAVEMENT = [path_index(arm, m) for arm in range(4) for m in ("pavement", "pavement-cycle")]
+"""Paths on pavements."""
+BODY = ("x", "y", "heading", "front", "length", "width", "height", "kind")
+"""Fields of a vehicle that are the first columns of an object's row, from `X` to `KIND`."""
+
+
+def random_stream(seed: int, *part: int, traffic: int | None = None) -> Generator:
+    """Return the random stream of a part of a scene, or of that part at another time."""
+    # numpy ignores a 0 at the end: traffic 0 would be the scene's own
+    when = () if traffic is None else (traffic + 1,)
+    return np.random.default_rng([seed, *part, *when])
 
 
 class Lane(NamedTuple):
@@ -80,10 +94,8 @@ class Pedestrian:
     """A pedestrian who walks from point to point."""
 
     id: int
-    way: list[Array]
-    """Points still to be reached."""
-    waits: list[int]
-    """For each point, the arm that is crossed from there; -1 if none."""
+    way: list[tuple[Array, int]]
+    """Points still to be reached, and the arm that is crossed from there; -1 if none."""
     x: float
     y: float
     pace: float
@@ -108,28 +120,24 @@ def new_pedestrian(rng: Generator, number: int) -> Pedestrian:
     """Return a pedestrian with a random way between two arms, over none, one or two crossings."""
     arm, side = int(rng.integers(4)), rng.choice([-1.0, 1.0])
     lane = HALF_ROAD + rng.uniform(1.3, PAVEMENT_WIDTH - 0.4)
-    way, waits = [point_on_arm(arm, WALK_START, side * lane)], [-1]
+    x, y = point_on_arm(arm, WALK_START, side * lane)
+    way: list[tuple[Array, int]] = []
     n_crossings = int(rng.choice(3, p=[0.3, 0.5, 0.2]))
     for _ in range(n_crossings):
         over = rng.uniform(CROSSING_SPAN[0] + 0.3, CROSSING_SPAN[1] - 0.3)
         back = WAITING_OFFSET + rng.exponential(0.5)
         way += [
-            point_on_arm(arm, over, side * min(back, HALF_ROAD + 3)),
-            point_on_arm(arm, over, -side * WAITING_OFFSET),
+            (point_on_arm(arm, over, side * min(back, HALF_ROAD + 3)), arm),
+            (point_on_arm(arm, over, -side * WAITING_OFFSET), -1),
         ]
-        waits += [arm, -1]
         arm, side = _arm_round_corner(arm, -side)
-        way.append(_corner_point(arm, side, rng))
-        waits.append(-1)
+        way.append((_corner_point(arm, side, rng), -1))
     if n_crossings == 0:
         arm, side = _arm_round_corner(arm, side)
-        way.append(_corner_point(arm, side, rng))
-        waits.append(-1)
-    way.append(point_on_arm(arm, WALK_START, side * lane))
-    waits.append(-1)
-    x, y = way[0]
+        way.append((_corner_point(arm, side, rng), -1))
+    way.append((point_on_arm(arm, WALK_START, side * lane), -1))
     pace, height = rng.uniform(1.05, 1.65), rng.uniform(1.55, 1.9)
-    return Pedestrian(number, way[1:], waits[1:], float(x), float(y), pace, height)
+    return Pedestrian(number, way, float(x), float(y), pace, height)
 
 
 def _arm_round_corner(arm: int, side: float) -> tuple[int, float]:
@@ -145,7 +153,7 @@ def _corner_point(arm: int, side: float, rng: Generator) -> Array:
 
 def walk(person: Pedestrian, step: float, signals: Signals, time: float, fleet: Fleet) -> bool:
     """Move a pedestrian by one time step, in place; return whether any of the way remains."""
-    x, y = person.way[0]
+    (x, y), arm = person.way[0]
     dx, dy = float(x) - person.x, float(y) - person.y
     left, reach = hypot(dx, dy), person.pace * step
     person.moving = True
@@ -155,13 +163,12 @@ def walk(person: Pedestrian, step: float, signals: Signals, time: float, fleet: 
         person.heading = atan2(dy, dx)
         person.walked += reach
         return True
-    arm = person.waits[0]
     if arm >= 0 and not (signals.walk(time) and _crossing_is_clear(arm, fleet)):
         person.moving = False
         person.walked = round(person.walked / STRIDE) * STRIDE  # feet together
         return True
     person.crossing = arm
-    del person.way[0], person.waits[0]
+    del person.way[0]
     return bool(person.way)
 
 
@@ -172,11 +179,9 @@ def is_on_road(person: Pedestrian) -> bool:
 
 def _crossing_is_clear(arm: int, fleet: Fleet) -> bool:
     """Return whether no moving vehicle is on or near a crossing."""
-    u = point_on_arm(arm, 1.0, 0.0)
-    along = fleet["x"] * u[0] + fleet["y"] * u[1]
-    across = np.abs(fleet["x"] * u[1] - fleet["y"] * u[0])
+    along, left = on_arm(arm, fleet["x"], fleet["y"])
     near = np.abs(along - sum(CROSSING_SPAN) / 2) < 0.5 * fleet["length"] + 4
-    band = near & (across < HALF_ROAD)
+    band = near & (np.abs(left) < HALF_ROAD)
     return not bool((band & (fleet["speed"] > 0.3)).any())
 
 
@@ -232,15 +237,47 @@ class Snapshot(NamedTuple):
     time: float
     ids: NDArray[np.int64]
     """Identifiers in ascending order."""
-    kinds: NDArray[np.int64]
-    poses: Array
-    """Shape (objects, 4): x, y, heading, distance travelled."""
-    sizes: Array
-    """Shape (objects, 3): length, width, height."""
+    rows: Array
+    """A row per object, without colours: see `X`."""
     lamps: NDArray[np.int64]
     """Bits: 1 brake lights, 2 hazard lights, 4 turning left, 8 turning right."""
     anomalies: NDArray[np.int64]
     """Number of the anomaly that each object currently causes; -1 if none."""
+
+
+@dataclass(frozen=True)
+class SnapshotPair:
+    """Two successive snapshots, reduced to the objects that are in both."""
+
+    before: Snapshot
+    after: Snapshot
+    colours: dict[int, Colours]
+    """Colours of each object, by identifier."""
+
+    def at(self, time: float, rows: Array) -> Array:
+        """Return `rows` of these objects, with or without colours, as they are at a time.
+
+        Rows beyond the objects of the snapshots (signal lamps, fences) keep their places.
+        """
+        share = min(max((time - self.before.time) / STEP, 0.0), 1.0)
+        start = self.before.rows[:, : TRAVELLED + 1]
+        change = self.after.rows[:, : TRAVELLED + 1] - start
+        change[:, HEADING] = (change[:, HEADING] + np.pi) % (2 * np.pi) - np.pi
+        placed, poses = rows.copy(), start + share * change
+        placed[: len(start), : TRAVELLED + 1] = poses
+        placed[: len(start), COS] = np.cos(poses[:, HEADING])
+        placed[: len(start), SIN] = np.sin(poses[:, HEADING])
+        return placed
+
+
+def paired(before: Snapshot, after: Snapshot, colours: dict[int, Colours]) -> SnapshotPair:
+    """Return the pair of snapshots of the objects that are in both."""
+    _, *places = np.intersect1d(before.ids, after.ids, assume_unique=True, return_indices=True)
+    pair = []
+    for (time, *fields), which in zip((before, after), places, strict=True):
+        chosen: Any = (field[which] for field in fields)
+        pair.append(Snapshot(time, *chosen))
+    return SnapshotPair(pair[0], pair[1], colours)
 
 
 class World:
@@ -274,17 +311,12 @@ class World:
         """Colours of every object so far, by identifier."""
         self.time = -WARM_UP
         self._n_steps = 0
-        movements = np.array([MOVEMENTS[p % len(MOVEMENTS)] for p in range(len(self.paths.stops))])
-        self._on_pavement = np.char.startswith(movements, "pavement")
         self.closed_exits: set[int] = set()
         """Arms whose exit is closed to normal traffic while a vehicle comes the wrong way."""
         self.paused_lanes: set[tuple[int, str]] = set()
         """Arms and lanes in which no new vehicles arrive for now."""
         self.closed_lanes = closed
         """Lanes in which no vehicles ever arrive."""
-        self._exits = [self.exit_arm(path) for path in range(len(self.paths.stops))]
-        rights = [m in ("right", "u-turn", "wrong-way") for m in MOVEMENTS]
-        self._groups = np.array([2 * arm + right for arm in range(4) for right in rights])
         self._last = 0
         self._due = rng.exponential(1 / np.maximum(self.flows.rates, 1e-9))
         for arm, lane in closed:
@@ -301,13 +333,16 @@ class World:
         """Simulate one time step."""
         self._arrivals()
         self._show_lights()
-        self._pass_broken_vehicles()
+        broken = [a for a in self.fleet if a["broken_until"] > 0]
+        if broken:
+            self._leave_lanes()
+        self._return_to_lanes(broken)
         crossing = [p for p in self.people if p.crossing >= 0]
         obstacles = np.array([(p.x, p.y, PERSON_RADIUS) for p in crossing]).reshape(-1, 3)
         drive(self.fleet, obstacles, self.paths, STEP, self.time)
         self.people = [p for p in self.people if walk(p, STEP, self.signals, self.time, self.fleet)]
-        riders = self.fleet["anomaly"] >= 0
-        step_aside(self.people, self.fleet[riders & self._on_pavement[self.fleet["path"]]], STEP)
+        riders = (self.fleet["anomaly"] >= 0) & np.isin(self.fleet["path"], ON_PAVEMENT)
+        step_aside(self.people, self.fleet[riders], STEP)
         ends = self.paths.lengths[self.fleet["path"]]
         gone = self.fleet["front"] - self.fleet["length"] > ends - 1
         self.fleet = self.fleet[~gone]
@@ -329,11 +364,6 @@ class World:
             vehicle["speed"] = min(float(vehicle["speed"][0]), slowest + 1.0)
         self.fleet = np.concatenate([self.fleet, vehicle])
         return self.fleet[-1:]
-
-    def light(self, path: int) -> SignalLight:
-        """Return the light that a path's signal shows."""
-        arm, movement = divmod(path, len(MOVEMENTS))
-        return self.signals.light(arm, MOVEMENTS[movement], self.time)
 
     def _arrivals(self) -> None:
         """Let vehicles and pedestrians arrive at random times, in waves."""
@@ -359,42 +389,30 @@ class World:
         return self.add(kind, path_index(arm, movement)) is not None
 
     def _show_lights(self) -> None:
-        """Show drivers their signals; each arm has two groups of signals."""
-        lights, left = np.empty(len(self.paths.stops), np.int64), np.empty(len(self.paths.stops))
-        for arm in range(4):
-            for group, rights in (("ahead", False), ("right", True)):
-                at = self._groups == 2 * arm + rights
-                lights[at] = self.signals.light(arm, group, self.time)
-                left[at] = self.signals.left_of_amber(arm, group, self.time)
-        closed = np.array([arm in self.closed_exits for arm in self._exits])
+        """Show drivers their signals."""
+        shown = [(arm, movement, self.time) for arm in range(4) for movement in ("ahead", "right")]
+        lights = np.array([self.signals.light(*each) for each in shown])[self.paths.signals]
+        left = np.array([self.signals.left_of_amber(*each) for each in shown])[self.paths.signals]
+        closed = np.isin(self.paths.exits, list(self.closed_exits))
         obey_signals(self.fleet, lights, left, closed, self.paths, self.time)
 
-    def exit_arm(self, path: int) -> int:
-        """Return the arm by which a path leaves."""
-        arm, movement = divmod(path, len(MOVEMENTS))
-        turn = {"left": -1, "cycle-left": -1, "right": 1, "wrong-way": 1}
-        return (arm + turn.get(MOVEMENTS[movement], 2)) % 4
-
-    def _pass_broken_vehicles(self) -> None:
-        """Let drivers change lanes round a broken-down vehicle, and back, if there is room."""
-        broken = [a for a in self.fleet if a["broken_until"] > 0]
-        if broken:
-            self._leave_lanes()
-        self._return_to_lanes(broken)
+    def leaves_by(self, arm: int) -> Flags:
+        """Return which vehicles leave by an arm."""
+        return np.asarray(self.paths.exits[self.fleet["path"]] == arm % 4)
 
     def _leave_lanes(self) -> None:
-        """Steer vehicles that are behind a broken-down one to the next lane."""
+        """Steer those who go ahead, behind a broken-down vehicle, to the lane on their right."""
         for a in self.fleet:
             ahead = self.fleet[a["blocker"]] if 0 <= a["blocker"] < len(self.fleet) else a
-            side = PASSING_SIDE.get(MOVEMENTS[int(a["path"]) % len(MOVEMENTS)])
+            goes_ahead = MOVEMENTS[int(a["path"]) % len(MOVEMENTS)] == "ahead"
             in_lane = a["target_lateral"] == a["usual_lateral"]
             open_lane = (int(a["path"]) // len(MOVEMENTS), "right") not in self.closed_lanes
-            if ahead["broken_until"] > 0 and a["gap"] < 14 and side and in_lane and open_lane:
+            if ahead["broken_until"] > 0 and a["gap"] < 14 and goes_ahead and in_lane and open_lane:
                 past = ahead["front"] - a["front"] + ahead["length"] + 8
                 # there must be room to return before the stop line
                 back = ahead["front"] < STOP_ALONG_PATH - 16
-                if back and self._has_room(a, side * LANE_WIDTH, 12.0, past):
-                    a["target_lateral"] = a["usual_lateral"] + side * LANE_WIDTH
+                if back and self._has_room(a, -LANE_WIDTH, 12.0, past):
+                    a["target_lateral"] = a["usual_lateral"] - LANE_WIDTH
 
     def _return_to_lanes(self, broken: list[Fleet]) -> None:
         """Steer vehicles that have passed all broken-down ones of their arm back to their lane."""
@@ -422,24 +440,16 @@ class World:
     def snapshot(self) -> Snapshot:
         """Return a snapshot of the current state."""
         fleet, people = self.fleet, self.people
-        poses = np.array([(p.x, p.y, p.heading, p.walked) for p in people]).reshape(-1, 4)
-        sizes = np.array([(0.45, 0.5, p.height) for p in people]).reshape(-1, 3)
-        columns = [fleet[name] for name in ("x", "y", "heading", "front")]
+        walkers = [(p.x, p.y, p.heading, p.walked, 0.45, 0.5, p.height, PERSON) for p in people]
         ids = np.concatenate([fleet["id"], [p.id for p in people]]).astype(np.int64)
         order = np.argsort(ids)
-        kinds = np.concatenate([fleet["kind"], np.full(len(people), PERSON)])
+        rows = np.zeros((len(ids), LUMA))
+        rows[: len(fleet), : len(BODY)] = np.stack([fleet[name] for name in BODY], axis=1)
+        rows[len(fleet) :, : len(BODY)] = np.array(walkers).reshape(-1, len(BODY))
         on_foot = [p.anomaly if p.anomaly >= 0 and is_on_road(p) else -1 for p in people]
+        anomalies = np.concatenate([self._anomalies(), on_foot]).astype(np.int64)
         lamps = np.concatenate([self._lamps(), np.zeros(len(people), dtype=np.int64)])
-        bodies = np.stack([fleet[name] for name in ("length", "width", "height")], axis=1)
-        return Snapshot(
-            self.time,
-            ids[order],
-            kinds[order].astype(np.int64),
-            np.concatenate([np.stack(columns, axis=1), poses])[order],
-            np.concatenate([bodies, sizes])[order],
-            lamps[order],
-            np.concatenate([self._anomalies(), on_foot]).astype(np.int64)[order],
-        )
+        return Snapshot(self.time, ids[order], rows[order], lamps[order], anomalies[order])
 
     def _lamps(self) -> NDArray[np.int64]:
         """Return the lamp bits of each vehicle; see `Snapshot.lamps`."""

@@ -74,6 +74,13 @@ Colours = NDArray[np.float64]
 
 ROLES = ("paint", "glass", "tyre", "second", "lamp", "tail", "signal")
 """Parts of a shape that have a colour of their own."""
+N_ROLES = len(ROLES)
+
+X, Y, HEADING, TRAVELLED, LENGTH, WIDTH, HEIGHT, KIND, BASE, COS, SIN, LUMA = range(12)
+"""Columns of a row that describes an object.
+
+From `LUMA` on follow the brightness of each role, then both colours of each role.
+"""
 
 PAINTS = np.array(
     [

@@ -6,19 +6,33 @@ and anomalies are the same with and without it. Sizes follow the width of the fr
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Array, Image
-from habitus.lab.junction.backdrop import Pole, Structure, Tree, structures
+from habitus.lab.junction.backdrop import Pole, Structure, Tree, distance, structures
 from habitus.lab.junction.camera import Camera, Daylight
 from habitus.lab.junction.ground import Float32Array
 from habitus.lab.junction.raster import Planes, to_yuv
-from habitus.lab.junction.solids import BASE, COS, HEIGHT, KIND, LENGTH, LUMA, SIN, WIDTH, X, Y
-from habitus.lab.junction.vehicles import CYCLE, FENCE, LAMP, PERSON
+from habitus.lab.junction.vehicles import (
+    BASE,
+    COS,
+    CYCLE,
+    FENCE,
+    HEIGHT,
+    KIND,
+    LAMP,
+    LENGTH,
+    LUMA,
+    PERSON,
+    SIN,
+    WIDTH,
+    X,
+    Y,
+)
 
 WEATHER = ("clouds", "insects", "leaves", "night", "rain", "shake", "snow")
 """Kinds of weather, in the order of the alphabet.
@@ -73,44 +87,31 @@ class Shot(NamedTuple):
     depths: Float32Array
     """Metres to the structure in front of the ground: see `Backdrop`."""
     objects: Array
-    """A row per object: see `solids`."""
+    """A row per object: see `vehicles`."""
     time: float
 
 
-class Effect(Protocol):
-    """One kind of weather."""
-
-    def draw(self, shot: Shot) -> None:
-        """Draw it over a picture, in place."""
-        ...
+Effect = Callable[[Shot], None]
+"""Function that draws one kind of weather over a picture, in place."""
 
 
-class Weather:
-    """The weather of a scene, drawn over its pictures."""
-
-    def __init__(self, kinds: tuple[str, ...], camera: Camera, light: Daylight, seed: int) -> None:
-        self.light = _light(kinds, light)
-        """The daylight under which the scene is drawn."""
-        wind = Wind(np.random.default_rng([seed, 8]))
-        rng = np.random.default_rng([seed, 9])
-        makers: dict[str, Callable[[], Effect]] = {  # in the order of drawing
-            "leaves": lambda: Leaves(camera, structures(camera, seed), wind, rng),
-            "clouds": lambda: Clouds(camera, rng),
-            "night": lambda: Night(camera, structures(camera, seed), infrared="insects" in kinds),
-            "rain": lambda: Falling(RAIN, camera, wind, rng),
-            "snow": lambda: Falling(SNOW, camera, wind, rng),
-            "insects": lambda: Insects(camera, seed),
-            "shake": lambda: Shake(camera, wind, rng),
-        }
-        self._effects = [make() for kind, make in makers.items() if kind in kinds]
-
-    def draw(self, shot: Shot) -> None:
-        """Draw the weather over a picture, in place."""
-        for effect in self._effects:
-            effect.draw(shot)
+def effects(kinds: tuple[str, ...], camera: Camera, seed: int) -> list[Effect]:
+    """Return what draws the weather of a scene, in the order of drawing."""
+    wind = Wind(np.random.default_rng([seed, 8]))
+    rng = np.random.default_rng([seed, 9])
+    makers: dict[str, Callable[[], Effect]] = {
+        "leaves": lambda: Leaves(camera, structures(camera, seed), wind, rng).draw,
+        "clouds": lambda: Clouds(camera, rng).draw,
+        "night": lambda: Night(camera, structures(camera, seed), infrared="insects" in kinds).draw,
+        "rain": lambda: Falling(RAIN, camera, wind, rng).draw,
+        "snow": lambda: Falling(SNOW, camera, wind, rng).draw,
+        "insects": lambda: Insects(camera, seed).draw,
+        "shake": lambda: Shake(camera, wind, rng).draw,
+    }
+    return [make() for kind, make in makers.items() if kind in kinds]
 
 
-def _light(kinds: tuple[str, ...], light: Daylight) -> Daylight:
+def daylight(kinds: tuple[str, ...], light: Daylight) -> Daylight:
     """Return the daylight that goes with the weather."""
     if "clouds" in kinds:
         light = light._replace(direct=max(light.direct, SUNNY))
@@ -220,7 +221,7 @@ class Leaves:
 def _crowns(camera: Camera, trees: list[Tree]) -> Float32Array:
     """Return how many pixels a strong wind moves each pixel of a crown; 0 outside crowns."""
     reach = np.zeros((camera.height, camera.width), np.float32)
-    for tree in sorted(trees, key=lambda tree: -tree.distance(camera)):
+    for tree in sorted(trees, key=lambda tree: -distance(tree, camera)):
         for column, row, depth in camera.project(tree.leaves[:, :3]):
             if depth > 2:
                 scale = camera.focal / depth

@@ -77,7 +77,17 @@ class Tuning(NamedTuple):
                 "prior": str(advice.prior),
             },
             "best": {"behaviours": best.n_behaviours, "topics": best.n_topics},
-            "sizes": _sizes_json(self.choice),
+            "sizes": [
+                {
+                    "behaviours": candidate.n_behaviours,
+                    "topics": candidate.n_topics,
+                    "log_likelihood_per_word": prediction.mean,
+                    "standard_error": prediction.standard_error,
+                    "shortfall_per_word": shortfall.mean,
+                    "shortfall_standard_error": shortfall.standard_error,
+                }
+                for candidate, prediction, shortfall in self.choice.rows()
+            ],
             "hyperparameters": _hyperparameters_json(self.hyperparameters),
             "recall": recall
             and {
@@ -115,30 +125,6 @@ def tune_model(
     tuning = Tuning(choice, fitted, None, [note] if note else [], len(corpus))
     if not n_trials:
         return tuning
-    budgets = sorted({alerts_per_day, *BUDGETS[1:]})
-    return _with_recall(tuning, corpus, runs, budgets, measure, n_trials)
-
-
-def check_tuning(alerts_per_day: float, n_trials: int, n_restarts: int) -> None:
-    """Raise InvalidInputError for an argument that is out of range, by its name."""
-    for name, value in {"alerts_per_day": alerts_per_day, "n_restarts": n_restarts}.items():
-        if not value > 0:
-            raise InvalidInputError(f"{name} must be above 0, found {value:g}", parameter=name)
-    if n_trials < 0:
-        raise InvalidInputError(
-            f"n_trials must be 0 or more, found {n_trials}", parameter="n_trials"
-        )
-
-
-def _with_recall(
-    tuning: Tuning,
-    corpus: Corpus,
-    runs: SelectionRuns,
-    alerts_per_day: Sequence[float],
-    measure: str,
-    n_trials: int,
-) -> Tuning:
-    """Learn the recommended model and estimate its recall; add a note if that is impossible."""
     learnt = learn_scene(
         corpus,
         **vars(tuning.recommended),
@@ -154,7 +140,7 @@ def _with_recall(
         recall = estimate_recall(
             learnt,
             corpus,
-            alerts_per_day=alerts_per_day,
+            alerts_per_day=sorted({alerts_per_day, *BUDGETS[1:]}),
             n_trials=n_trials,
             measure=measure,
             seed=runs.seed,
@@ -163,6 +149,17 @@ def _with_recall(
     except InvalidInputError as error:
         return tuning._replace(notes=[*notes, f"no recall: {error}"])
     return tuning._replace(recall=recall, notes=notes)
+
+
+def check_tuning(alerts_per_day: float, n_trials: int, n_restarts: int) -> None:
+    """Raise InvalidInputError for an argument that is out of range, by its name."""
+    for name, value in {"alerts_per_day": alerts_per_day, "n_restarts": n_restarts}.items():
+        if not value > 0:
+            raise InvalidInputError(f"{name} must be above 0, found {value:g}", parameter=name)
+    if n_trials < 0:
+        raise InvalidInputError(
+            f"n_trials must be 0 or more, found {n_trials}", parameter="n_trials"
+        )
 
 
 def tune_hyperparameters(corpus: Corpus, choice: Choice, runs: SelectionRuns) -> Hyperparameters:
@@ -219,25 +216,6 @@ def recall_in_words(recall: RecallEstimate, alerts_per_day: float) -> str:
         return "no synthetic anomaly could be made from this footage"
     listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
     return f"at {alerts_per_day:g} alerts per day this camera would find {listed}"
-
-
-def _sizes_json(choice: Choice) -> list[dict[str, Any]]:
-    sizes = []
-    for k, (candidate, prediction) in enumerate(
-        zip(choice.candidates, choice.predictions, strict=True)
-    ):
-        shortfall = choice.shortfall(k)
-        sizes.append(
-            {
-                "behaviours": candidate.n_behaviours,
-                "topics": candidate.n_topics,
-                "log_likelihood_per_word": prediction.mean,
-                "standard_error": prediction.standard_error,
-                "shortfall_per_word": shortfall.mean,
-                "shortfall_standard_error": shortfall.standard_error,
-            }
-        )
-    return sizes
 
 
 def _hyperparameters_json(fitted: Hyperparameters | None) -> dict[str, Any] | None:

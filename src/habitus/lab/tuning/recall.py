@@ -26,7 +26,7 @@ from habitus.lab.tuning.synthetic import (
     scale_words,
 )
 from habitus.progress import ProgressCallback
-from habitus.scene.calibration import CalibratedFold, Calibration, held_out_folds
+from habitus.scene.calibration import CalibratedFold, held_out_folds
 from habitus.scene.detector import Detector
 from habitus.scene.scene_model import SceneModel
 from habitus.scene.thresholds import runs
@@ -105,15 +105,23 @@ def estimate_recall(
     The corpus is the footage that the model was learnt from; `n_trials` anomalies of each kind are
     made. Raises InvalidInputError if the model is not calibrated, or the footage has few tracks.
     """
-    calibration = _calibration(scene_model)
+    if scene_model.calibration is None:
+        raise InvalidInputError(
+            "recall is estimated for a calibrated model: learn from more footage"
+        )
     thresholds = [
         scene_model.detector(measure=measure, alerts_per_day=budget).threshold
         for budget in alerts_per_day
     ]
     corpus = scene_model.model.in_own_words(corpus)
-    scene = _check_tracks(observe_scene(corpus))
-    folds = held_out_folds(scene_model.model, calibration, corpus, progress=progress)
-    judges = [_SegmentJudge(_shortened(fold), measure, thresholds) for fold in folds]
+    scene = observe_scene(corpus)
+    if len(scene.tracks) < FEWEST_TRACKS:
+        raise InvalidInputError(
+            f"synthetic anomalies are made from objects that move through the footage: "
+            f"{FEWEST_TRACKS} or more are needed, found {len(scene.tracks)}: give more footage"
+        )
+    folds = held_out_folds(scene_model.model, scene_model.calibration, corpus, progress=progress)
+    judges = [_SegmentJudge(fold, measure, thresholds) for fold in folds]
     shares: list[FoundShare] = []
     for number, kind in enumerate(KINDS):
         rng = np.random.default_rng([seed, number])
@@ -139,7 +147,7 @@ def _count_found(
         words = trial.words if strength is None else scale_words(trial.words, strength, rng)
         judge = judges[trial.segment]
         n_found += judge.finds(trial, words)
-        by_chance += judge.finds_without(trial)
+        by_chance += judge.finds(trial, None)
     return n_found, by_chance
 
 
@@ -160,23 +168,19 @@ class _SegmentJudge:
     """Detector of a held-out segment, with or without an injected anomaly."""
 
     def __init__(self, fold: CalibratedFold, measure: str, thresholds: list[float]) -> None:
-        self.segment, self.corpus, self.thresholds = (
-            held_out_segment(fold),
-            fold.held_out,
-            thresholds,
-        )
+        self.corpus = fold.held_out.take(np.arange(min(len(fold.held_out), LONGEST)))
+        self.segment = held_out_segment(fold.model, self.corpus)
+        self.thresholds = thresholds
         self.detector = Detector(
             fold.model, fold.calibration, measure=measure, threshold=thresholds[0]
         )
         self.unchanged = self.scores(self.segment.counts)
 
-    def finds(self, injection: Injection, words: Array) -> list[bool]:
-        """Return whether each threshold finds an injected anomaly."""
+    def finds(self, injection: Injection, words: Array | None) -> list[bool]:
+        """Return whether each threshold has an alarm at a time, with these words or with none."""
+        if words is None:
+            return self._matched(self.unchanged, injection)
         return self._matched(self.scores(inject(self.segment, injection, words)), injection)
-
-    def finds_without(self, injection: Injection) -> list[bool]:
-        """Return whether each threshold has an alarm at that time anyway."""
-        return self._matched(self.unchanged, injection)
 
     def scores(self, counts: Array) -> ScoredDocuments:
         """Return the normality of each document, on-line from the start of the segment."""
@@ -195,32 +199,8 @@ class _SegmentJudge:
         times, clip = scored.times, scored.clip
         last = min(injection.start + len(injection.words), len(times)) - 1
         event = Span(times[injection.start], times[last] + clip)
-        return [match(_joined(scored, level), [event]).n_found == 1 for level in self.thresholds]
-
-
-def _joined(scored: ScoredDocuments, level: float) -> list[Span]:
-    """Return the abnormal documents at a threshold, joined to events."""
-    times = scored.times
-    return [Span(times[a], times[b] + scored.clip) for a, b in runs(scored.below(level))]
-
-
-def _shortened(fold: CalibratedFold) -> CalibratedFold:
-    n = min(len(fold.held_out), LONGEST)
-    return fold._replace(held_out=fold.held_out.take(np.arange(n)))
-
-
-def _calibration(scene_model: SceneModel) -> Calibration:
-    if scene_model.calibration is None:
-        raise InvalidInputError(
-            "recall is estimated for a calibrated model: learn from more footage"
+        alarms = (
+            [Span(times[a], times[b] + clip) for a, b in runs(scored.below(level))]
+            for level in self.thresholds
         )
-    return scene_model.calibration
-
-
-def _check_tracks(scene: Scene) -> Scene:
-    if len(scene.tracks) < FEWEST_TRACKS:
-        raise InvalidInputError(
-            f"synthetic anomalies are made from objects that move through the footage: "
-            f"{FEWEST_TRACKS} or more are needed, found {len(scene.tracks)}: give more footage"
-        )
-    return scene
+        return [match(each, [event]).n_found == 1 for each in alarms]

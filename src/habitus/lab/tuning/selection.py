@@ -11,7 +11,7 @@ the documents that were learnt from.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,6 @@ from threading import Event as ThreadEvent
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from habitus.arrays import Array
 from habitus.corpus import Corpus
@@ -109,12 +108,16 @@ class Choice(NamedTuple):
         """Return how much better the best predicts than candidate `k`, paired by segment."""
         return self.predictions[self.best].less(self.predictions[k])
 
+    def rows(self) -> Iterator[tuple[Candidate, Prediction, Prediction]]:
+        """Yield each candidate, its prediction, and how much better the best predicts."""
+        for k, candidate in enumerate(self.candidates):
+            yield candidate, self.predictions[k], self.shortfall(k)
+
 
 def grid(
     topics: Sequence[int] = TOPICS,
     behaviours: Sequence[int] = BEHAVIOURS,
     *,
-    learning: str = "em",
     prior: str = "H+1",
 ) -> list[Candidate]:
     """Return the candidates of all pairs of sizes, in ascending order.
@@ -129,9 +132,7 @@ def grid(
                 parameter=name,
             )
     return [
-        Candidate(y, z, learning, prior)
-        for z in sorted(set(behaviours))
-        for y in sorted(set(topics))
+        Candidate(y, z, prior=prior) for z in sorted(set(behaviours)) for y in sorted(set(topics))
     ]
 
 
@@ -189,14 +190,12 @@ def selection_folds(corpus: Corpus, min_words: float = 20) -> list[SelectionFold
     corpus = corpus.coarse
     check_enough(corpus, min_words)
     segments = np.array_split(np.arange(len(corpus)), N_SEGMENTS)
-    return [_fold(corpus, segments[k::N_FOLDS], min_words) for k in range(N_FOLDS)]
-
-
-def _fold(corpus: Corpus, segments: list[NDArray[np.int64]], min_words: float) -> SelectionFold:
-    rest = corpus.take(np.setdiff1d(np.arange(len(corpus)), np.concatenate(segments)))
-    return SelectionFold(
-        rest, [corpus.take(segment) for segment in segments], training_background(rest, min_words)
-    )
+    folds = []
+    for held_out in (segments[k::N_FOLDS] for k in range(N_FOLDS)):
+        rest = corpus.take(np.setdiff1d(np.arange(len(corpus)), np.concatenate(held_out)))
+        parts = [corpus.take(segment) for segment in held_out]
+        folds.append(SelectionFold(rest, parts, training_background(rest, min_words)))
+    return folds
 
 
 def training_background(corpus: Corpus, min_words: float = 20) -> Background:
@@ -249,17 +248,17 @@ def predict_held_out(
 
     Returns one prediction per candidate; `stage` is the name of this work in progress.
     """
-    tasks = [
-        _FoldTask(candidate, k, runs.seed, runs.n_restarts, runs.min_words)
-        for candidate, k in product(candidates, range(N_FOLDS))
-    ]
+    tasks = list(product(candidates, range(N_FOLDS)))
     folds = selection_folds(corpus, runs.min_words)
-    finished = (
-        _by_threads(folds, tasks, n_threads_of(runs.jobs))
-        if runs.workers is None
-        else runs.workers.as_completed(partial(_prediction_alone, folds), tasks)
+    predict = partial(
+        _fold_prediction, folds, runs._replace(workers=None, progress=ignore_progress)
     )
-    results: dict[int, list[tuple[float, float]]] = {}
+    finished = (
+        _by_threads(predict, tasks, n_threads_of(runs.jobs))
+        if runs.workers is None
+        else runs.workers.as_completed(partial(_quietly, predict), tasks)
+    )
+    results: dict[int, _Predicted] = {}
     for number, result in finished:
         results[number] = result
         log_likelihood, n_tokens = np.sum(result, axis=0)
@@ -268,37 +267,52 @@ def predict_held_out(
     return list(_predictions([results[number] for number in range(len(tasks))]))
 
 
-class _FoldTask(NamedTuple):
-    """A candidate to learn without one fold."""
-
-    candidate: Candidate
-    fold: int
-    seed: int
-    n_restarts: int
-    min_words: float
+_Task = tuple[Candidate, int]
+"""A candidate to learn, and the number of the fold to learn without."""
+_Predicted = list[tuple[float, float]]
+"""Log-likelihood and tokens of each segment of a fold."""
 
 
 def _fold_prediction(
     folds: Sequence[SelectionFold],
-    task: _FoldTask,
+    runs: SelectionRuns,
+    task: _Task,
     callback: IterationCallback = lambda iteration, objective: None,
-) -> list[tuple[float, float]]:
-    """Return the log-likelihood and the tokens of each segment of a fold that was not learnt."""
-    fold = folds[task.fold]
-    parameters = _learn(task, fold.rest, callback)
-    return [_predict(parameters, fold, part, task.min_words) for part in fold.segments]
+) -> _Predicted:
+    """Predict the segments of a fold that was not learnt from."""
+    candidate, k = task
+    fold, seeds = folds[k], [runs.seed, k, candidate.n_topics, candidate.n_behaviours]
+    model = TopicModel(
+        candidate.n_topics,
+        candidate.n_behaviours,
+        learning=candidate.learning,
+        prior="H" if candidate.prior == FITTED else candidate.prior,
+        n_iterations=ITERATIONS,
+        tolerance=TOLERANCE,
+        n_restarts=runs.n_restarts,
+        min_words=runs.min_words,
+        random_state=np.random.default_rng(seeds),
+    ).fit(fold.rest, callback=callback)
+    if candidate.prior == FITTED:
+        model = fit_hyperparameters(model, fold.rest, callback=callback).model
+    predicted = []
+    for part in fold.segments:
+        logs = log_predictions(model.parameters_, fold.background, part, runs.min_words)
+        n_tokens = gather(part, min_words=runs.min_words).counts.sum()
+        predicted.append((float(logs.sum()), float(n_tokens)))
+    return predicted
 
 
-def _prediction_alone(folds: Sequence[SelectionFold], task: _FoldTask) -> list[tuple[float, float]]:
-    """Return the same in a process that nothing else uses."""
+def _quietly(predict: Callable[[_Task], _Predicted], task: _Task) -> _Predicted:
+    """Predict in a process that nothing else uses."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateWarning)
-        return _fold_prediction(folds, task)
+        return predict(task)
 
 
 def _by_threads(
-    folds: Sequence[SelectionFold], tasks: Sequence[_FoldTask], n_threads: int
-) -> Iterator[tuple[int, list[tuple[float, float]]]]:
+    predict: Callable[..., _Predicted], tasks: Sequence[_Task], n_threads: int
+) -> Iterator[tuple[int, _Predicted]]:
     """Yield the number and the prediction of each task, in order."""
     stopped = ThreadEvent()
 
@@ -310,41 +324,12 @@ def _by_threads(
     with warnings.catch_warnings(), ThreadPoolExecutor(n_threads) as pool:
         warnings.simplefilter("ignore", DegenerateWarning)
         try:
-            task = partial(_fold_prediction, folds, callback=check_stopped)
-            yield from enumerate(pool.map(task, tasks))
+            yield from enumerate(pool.map(partial(predict, callback=check_stopped), tasks))
         finally:
             stopped.set()
 
 
-def _learn(task: _FoldTask, corpus: Corpus, callback: IterationCallback) -> Parameters:
-    candidate, prior = task.candidate, task.candidate.prior
-    seeds = [task.seed, task.fold, candidate.n_topics, candidate.n_behaviours]
-    model = TopicModel(
-        candidate.n_topics,
-        candidate.n_behaviours,
-        learning=candidate.learning,
-        prior="H" if prior == FITTED else prior,
-        n_iterations=ITERATIONS,
-        tolerance=TOLERANCE,
-        n_restarts=task.n_restarts,
-        min_words=task.min_words,
-        random_state=np.random.default_rng(seeds),
-    ).fit(corpus, callback=callback)
-    if prior == FITTED:
-        return fit_hyperparameters(model, corpus, callback=callback).model.parameters_
-    return model.parameters_
-
-
-def _predict(
-    parameters: Parameters, fold: SelectionFold, segment: Corpus, min_words: float
-) -> tuple[float, float]:
-    """Return the log-likelihood of a segment and its number of tokens."""
-    evidence = gather(segment, min_words=min_words)
-    predicted = log_predictions(parameters, fold.background, segment, min_words)
-    return float(predicted.sum()), float(evidence.counts.sum())
-
-
-def _predictions(results: list[list[tuple[float, float]]]) -> Iterator[Prediction]:
+def _predictions(results: list[_Predicted]) -> Iterator[Prediction]:
     """Yield the prediction of each candidate, its folds merged in the order of the segments."""
     for start in range(0, len(results), N_FOLDS):
         folds = results[start : start + N_FOLDS]

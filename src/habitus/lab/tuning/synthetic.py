@@ -17,6 +17,7 @@ out of order   some documents of the whole scene replaced by those of another be
 """
 
 from collections.abc import Callable
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,6 @@ from habitus.corpus.documents import Corpus
 from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.model import TopicModel
-from habitus.scene.calibration import CalibratedFold
 
 OPPOSITE = [Direction.DOWN, Direction.RIGHT, Direction.UP, Direction.LEFT]
 """Opposite of each direction, in their order."""
@@ -237,19 +237,14 @@ def _next(patch: Patch, others: list[Patch], direction: Direction) -> Patch | No
     def fits(other: Patch) -> bool:
         ratio = other.counts.sum() / patch.counts.sum()
         ahead = (other.centre - patch.centre) @ AHEAD[direction]
-        return bool(ahead >= LEAST_STEP and 1 / LIKENESS <= ratio <= LIKENESS) and _adjoin(
-            patch, other
-        )
+        if ahead < LEAST_STEP or not 1 / LIKENESS <= ratio <= LIKENESS:
+            return False
+        return bool(np.abs(patch.cells[:, None] - other.cells[None]).max(axis=2).min() <= GAP)
 
     fitting = [other for other in others if fits(other)]
     return min(
         fitting, key=lambda other: float(np.hypot(*(other.centre - patch.centre))), default=None
     )
-
-
-def _adjoin(one: Patch, other: Patch) -> bool:
-    gaps = np.abs(one.cells[:, None] - other.cells[None]).max(axis=2)
-    return bool(gaps.min() <= GAP)
 
 
 RARE = 0.1
@@ -321,9 +316,9 @@ def observe_scene(corpus: Corpus) -> Scene:
     return Scene(tracks, v, usual, near)
 
 
-def held_out_segment(fold: CalibratedFold) -> HeldOutSegment:
-    """Return the held-out documents of a fold with their most probable behaviours."""
-    return HeldOutSegment(grid_counts(fold.held_out), fold.model.predict(fold.held_out), fold.model)
+def held_out_segment(model: TopicModel, corpus: Corpus) -> HeldOutSegment:
+    """Return documents that a model has not learnt from, with their most probable behaviours."""
+    return HeldOutSegment(grid_counts(corpus), model.predict(corpus), model)
 
 
 def usual_rate(words: Array, usual: Array) -> float:
@@ -395,7 +390,9 @@ def out_of_turn(scene: Scene, segments: Segments, rng: Generator) -> Injection |
 
 def out_of_order(scene: Scene, segments: Segments, rng: Generator) -> Injection | None:
     """Return documents of one behaviour within another that it hardly ever follows."""
-    for which, source in _pairs(len(segments), rng):
+    pairs = list(permutations(range(len(segments)), 2))
+    for k in rng.permutation(len(pairs)):
+        which, source = pairs[k]
         segment, other = segments[which], segments[source]
         path = segment.model.predict(other.counts.reshape(len(other.counts), -1))
         for z in range(len(segment.model.parameters_.pi)):
@@ -434,12 +431,6 @@ def _placed(words: Array, segments: Segments, rng: Generator) -> Injection:
     n = len(segments[which].counts)
     words = words[:n]
     return Injection(which, int(rng.integers(n - len(words) + 1)), words)
-
-
-def _pairs(n: int, rng: Generator) -> list[tuple[int, int]]:
-    """Return all pairs of two different segments, in random order."""
-    pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
-    return [pairs[k] for k in rng.permutation(len(pairs))]
 
 
 def _shifts(words: Array, rng: Generator) -> NDArray[np.int64]:

@@ -4,7 +4,10 @@ Pictures are RGB arrays, rows x columns x 3. Visual words are drawn as arrows of
 matplotlib axes and on pictures alike; whoever draws on pictures alone does without matplotlib.
 """
 
+import io
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -83,6 +86,15 @@ def save_figure(figure: "Figure", path: str | os.PathLike[str], *, dpi: int) -> 
     stable = mpl.rc_context({"svg.hashsalt": "habitus", "svg.fonttype": "path"})
     with written_whole(path) as temporary, stable:
         figure.savefig(temporary, dpi=dpi, **_SAVING[Path(path).suffix.lower()])
+
+
+def page_svg(figure: "Figure", ink: str, **saving: Any) -> str:
+    """Return a figure as SVG for a page: no header, `ink` in the colour of the page's text."""
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None}, **saving)
+    svg = stream.getvalue()
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    return re.sub(ink, "currentColor", svg, flags=re.IGNORECASE)
 
 
 def as_text(title: str) -> str:
@@ -328,6 +340,25 @@ def draw_heat(picture: Image, heat: Array, vocabulary: Vocabulary) -> None:
     share = OPACITY * np.minimum(heat / HOTTEST, 1.0).astype(np.float32)
     smooth = cv2.resize(share, covered.shape[1::-1], interpolation=cv2.INTER_LINEAR)[..., None]
     covered[:] = (covered + smooth * (np.array(rgb(HEAT), dtype=np.float32) - covered)).round()
+
+
+# Strength of the arrows of unusual words on a frame.
+SLENDER = 0.25
+
+
+def draw_unusual(
+    picture: Image,
+    vocabulary: Vocabulary,
+    words: Sequence[int] | Indices,
+    boxes: ArrayLike,
+    heat: Array | None,
+) -> None:
+    """Draw heat, if any, boxes and slender arrows of what is unusual on a frame, in place."""
+    if heat is not None:
+        draw_heat(picture, heat, vocabulary)
+    draw_boxes(picture, boxes, vocabulary, EVENT)
+    arrows = arrows_of(words, np.full(len(words), SLENDER), vocabulary)
+    draw_on_picture(picture, arrows, vocabulary)
 
 
 def add_legend(ax_or_figure: Any, **where: Any) -> None:

@@ -21,8 +21,8 @@ from habitus.reporting.figures.drawing import (
     arrows_of,
     background,
     draw_boxes,
-    draw_heat,
     draw_on_picture,
+    draw_unusual,
     drawn_size,
     probable_arrows,
     reduced,
@@ -38,8 +38,8 @@ WIDTH, NARROW = 720, 560
 QUALITY = 74
 # Documents from the beginning of an event back to the picture from before it, and likewise after.
 AROUND = 3
-# Strength of the arrows of a word among the least likely, of another word, and on a thumbnail.
-LEAST_LIKELY, OTHER, SLENDER = 1.0, 0.2, 0.25
+# Strength of the arrows of a word among the least likely, and of another word.
+LEAST_LIKELY, OTHER = 1.0, 0.2
 
 
 def write_events(
@@ -201,11 +201,7 @@ def _thumbnail(seen: SeenMoment, model: TopicModel, source: Source | None) -> Im
 
 
 def _marked(picture: Image, seen: SeenMoment) -> Image:
-    v, words = seen.vocabulary, seen.unusual
-    if seen.heat is not None:
-        draw_heat(picture, seen.heat, v)
-    draw_boxes(picture, seen.event.boxes, v, EVENT)
-    draw_on_picture(picture, arrows_of(words, np.full(len(words), SLENDER), v), v)
+    draw_unusual(picture, seen.vocabulary, seen.unusual, seen.event.boxes, seen.heat)
     return picture
 
 

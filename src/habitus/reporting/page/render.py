@@ -19,13 +19,18 @@ from habitus.files import written_whole
 from habitus.habits import HOUR_STATISTICS, STATISTICS
 from habitus.model import TopicModel
 from habitus.rarity import duration_in_words, unusualness
-from habitus.reporting.figures.cycle import cycle_svg
 from habitus.reporting.figures.drawing import COLOURS, HOTTEST, behaviour_colour, ink_on
-from habitus.reporting.figures.moments import EventPictures, event_pictures, jpeg
-from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures
+from habitus.reporting.figures.moments import event_pictures, jpeg
+from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures, cycle_svg
 from habitus.reporting.film import film_start
-from habitus.reporting.normality_chart import normality_chart
-from habitus.reporting.page.chart import HEIGHT, WIDTH, Quantiles, Truth, chart_of, quantiles_of
+from habitus.reporting.normality_chart import (
+    HEIGHT,
+    WIDTH,
+    Truth,
+    chart_of,
+    normality_chart,
+    quantiles_of,
+)
 from habitus.scene.detection import Detection
 from habitus.scene.events import Event, clock, judge_moment
 from habitus.scene.habit_model import HabitJudgement, HabitModel
@@ -70,61 +75,36 @@ def write_report(
     truth
         Start, end and name of each labelled event, to be shown below the timeline.
     """
-    html = render(
-        detection,
-        source=source,
-        video=_relative_address(Path(path), video) if video else None,
-        commands=commands,
-        settings=settings or {},
-        truth=truth,
-    )
-    with written_whole(path) as temporary:
-        temporary.write_text(html, encoding="utf-8")
-
-
-def render(
-    detection: Detection,
-    *,
-    source: Source | None,
-    video: str | None,
-    commands: Sequence[str],
-    settings: Mapping[str, object],
-    truth: Truth | None,
-) -> str:
-    """Return the page as text; `video` is the address of the annotated video.
-
-    The other parameters are those of `write_report`.
-    """
-    script = _template_text("page.js")
-    return template("habitus.reporting.page", "page.html").render(
+    address = _relative_address(Path(path), video) if video else None
+    script, fusion = _template_text("page.js"), detection.habits and detection.habits.fusion
+    further = [(name, str(value)) for name, value in (settings or {}).items()]
+    html = template("habitus.reporting.page", "page.html").render(
         detection=detection,
         clock=clock,
         headline=headline(detection),
         lead=lead(detection),
         chart=chart_of(detection, normality_chart(detection), truth),
         size=(WIDTH, HEIGHT),
-        cards=event_cards(detection, source, video),
+        cards=event_cards(detection, source, address),
         behaviours=_behaviours(detection.model),
         cycle=Markup(cycle_svg(detection.model)),  # noqa: S704 - drawn here, from numbers
         directions={d.name.lower(): colour for d, colour in COLOURS.items()},
         normal_quantile=NORMAL_QUANTILE,
         hottest=HOTTEST,
-        quantiles=_quantiles(detection),
-        facts=_facts(detection, settings),
+        quantiles=quantiles_of(fusion.held_out[fusion.judged]) if fusion else None,
+        facts={
+            "Footage": [*detection_facts(detection), *further],
+            "Model": model_facts(detection.model),
+            "Software": version_facts(),
+        },
         commands=commands,
-        video=video,
+        video=address,
         style=Markup(stylesheet()),  # noqa: S704 - a file of this package
         script=Markup(script),  # noqa: S704 - a file of this package
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
-
-
-def _quantiles(detection: Detection) -> Quantiles | None:
-    """Return the picture of held-out rarities; None where habits did not judge."""
-    if detection.habits is None:
-        return None
-    fusion = detection.habits.fusion
-    return quantiles_of(fusion.held_out[fusion.judged])
+    with written_whole(path) as temporary:
+        temporary.write_text(html, encoding="utf-8")
 
 
 def template(package: str, name: str) -> jinja2.Template:
@@ -166,7 +146,12 @@ def lead(detection: Detection) -> str:
     """Return what the page shows, and how many false alarms to compare the alarms with."""
     if not detection.judged.any():
         return "Nothing moved enough to be judged."
-    return f"{_shown_moments(detection)} {_false_alarms(detection)}"
+    expected = detection.expected_false_alarms
+    if expected is None:
+        known = "The expected number of false alarms is not known: the model is not calibrated."
+    else:
+        known = f"Normal footage of this length raises {expected.in_words()} false alarms (90 %)."
+    return f"{_shown_moments(detection)} {known}"
 
 
 def _shown_moments(detection: Detection) -> str:
@@ -178,13 +163,6 @@ def _shown_moments(detection: Detection) -> str:
         return "It is shown below." if n == 1 else "All are shown below, the most unusual first."
     verb = "is an alarm" if n_alarms == 1 else "are alarms"
     return f"Of the {n} most unusual moments, ranked below, {n_alarms} {verb}."
-
-
-def _false_alarms(detection: Detection) -> str:
-    expected = detection.expected_false_alarms
-    if expected is None:
-        return "The expected number of false alarms is not known: the model is not calibrated."
-    return f"Normal footage of this length raises {expected.in_words()} false alarms (90 %)."
 
 
 def _behaviours(model: TopicModel) -> list[dict[str, Any]]:
@@ -250,7 +228,10 @@ def event_cards(detection: Detection, source: Source | None, video: str | None) 
             explanation=_sentence(event.explanation),
             rarity=_sentence(event.rarity),
             unusual=unusualness(event.probability),
-            pictures=_addresses(pictures.get(k)),
+            pictures={
+                name: data_uri(image)
+                for name, image in (pictures[k]._asdict() if k in pictures else {}).items()
+            },
             bars=bars[k],
             expected=_expected_behaviours(event),
             link=f"{video}#t={max(event.start - start - LEAD_TIME, 0):.1f}" if video else None,
@@ -261,10 +242,6 @@ def event_cards(detection: Detection, source: Source | None, video: str | None) 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
-
-
-def _addresses(pictures: EventPictures | None) -> dict[str, str]:
-    return {name: data_uri(image) for name, image in pictures._asdict().items()} if pictures else {}
 
 
 def _expected_behaviours(event: Event) -> list[tuple[int, str]]:
@@ -315,11 +292,11 @@ def _bars_of(judgement: HabitJudgement, threshold: float, full: float) -> list[S
 
 def _surprise_bars(detection: Detection) -> list[list[SurpriseBar]]:
     """Return the two components of the surprise of each moment."""
-    misfit = _compared(
-        detection, "Misfit: motion of no behaviour", detection.misfit, "nats per word"
+    parts = (
+        ("Misfit: motion of no behaviour", detection.misfit, "nats per word"),
+        ("Shift: unexpected behaviour", detection.shift, "nats"),
     )
-    shift = _compared(detection, "Shift: unexpected behaviour", detection.shift, "nats")
-    return [list(pair) for pair in zip(misfit, shift, strict=True)]
+    return list(map(list, zip(*(_compared(detection, *part) for part in parts), strict=True)))
 
 
 def _compared(detection: Detection, name: str, values: Array, unit: str) -> list[SurpriseBar]:
@@ -356,15 +333,6 @@ PACKAGES = {
     "matplotlib": "matplotlib",
 }
 """Distributions whose versions are listed, and their names on the page."""
-
-
-def _facts(detection: Detection, settings: Mapping[str, object]) -> dict[str, Facts]:
-    further = [(name, str(value)) for name, value in settings.items()]
-    return {
-        "Footage": [*detection_facts(detection), *further],
-        "Model": model_facts(detection.model),
-        "Software": version_facts(),
-    }
 
 
 def detection_facts(detection: Detection) -> Facts:
