@@ -231,8 +231,9 @@ class Ingestion(NamedTuple):
         if len(corpora) < len(opened):
             raise InvalidInputError("give videos or corpora, not both at once")
         loaded = [Corpus.load(source.address) for source in corpora]
-        whole = sources if isinstance(sources, Corpus) else Corpus.joined(loaded)
-        corpus = first_seconds(whole, self.reading.duration)
+        corpus = sources if isinstance(sources, Corpus) else Corpus.joined(loaded)
+        if self.reading.duration is not None:
+            corpus = corpus.take((corpus.times < self.reading.duration).nonzero()[0])
         return Extraction(without_first(corpus, self.reading.skip, "the footage"), [])
 
     def read_further(
@@ -269,13 +270,6 @@ def large_corpora(
         return None
     size = sum(Path(source.address).stat().st_size for source in opened)
     return ShardedCorpus.open([source.address for source in opened]) if size > LARGE else None
-
-
-def first_seconds(corpus: Corpus, duration: float | None) -> Corpus:
-    """Return the documents that start within the first `duration` seconds."""
-    if duration is None:
-        return corpus
-    return corpus.take((corpus.times < duration).nonzero()[0])
 
 
 def without_first(corpus: Corpus, skip: float | None, name: str) -> Corpus:

@@ -120,8 +120,9 @@ def test_what_was_accepted_is_counted_as_normal(
     soon(lambda: filed(filing, "ended"))
     (event,) = (entry.details for entry in filed(filing, "ended"))
     plain = SceneModel.load(model)
-    taught = with_accepted(plain, [json.loads(json.dumps(event))])
-    again = with_accepted(plain, [{"habitus": "event"}, event])
+    taught, n_unfit = with_accepted(plain, [json.loads(json.dumps(event))])
+    again, n_unfit_again = with_accepted(plain, [{"habitus": "event"}, event])
+    assert (n_unfit, n_unfit_again) == (0, 1)
     assert plain.habits is not None
     assert taught.habits is not None
     assert again.habits is not None
@@ -253,7 +254,7 @@ def test_the_same_footage_is_no_alarm_once_it_was_called_normal(
     assert len(event["track"]) > 1, "an event of several documents"
     assert sum(point["normality"] < judging.threshold for point in event["track"]) > 1
 
-    taught = with_accepted(SceneModel.load(model), [event])
+    taught, _ = with_accepted(SceneModel.load(model), [event])
     detector = taught.detector(alerts_per_day=300.0)
     again = [
         detector.step(arrival.document, vocabulary=arrival.vocabulary)

@@ -20,13 +20,13 @@ from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.scene import SceneModel, learn_scene
 from habitus.scene.fleet import WORTH, Fleet
 from habitus.schema import Count, NotNegative, Text
-from habitus.site.shard_reading import Trouble, overlaps
+from habitus.site.shard_reading import overlaps
 from habitus.site.shard_store import (
     LEARNT,
     ArchiveFolder,
     CameraFolder,
     RecordedShard,
-    latest_era,
+    like_latest,
     read_json,
     set_aside,
     unseen_by_worker,
@@ -96,7 +96,8 @@ class Learning:
     """Cameras that were learnt."""
     known: list[str] = field(default_factory=list)
     """Cameras whose model is of these recordings already."""
-    troubles: list[Trouble] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+    """Why cameras were not learnt: a line each, from the camera's name on."""
     notes: list[str] = field(default_factory=list)
     damaged: bool = False
     """Whether shards were damaged: they are set aside, and their recordings can be read again."""
@@ -157,7 +158,7 @@ def wanted_shards(
     if not shards:
         return []
     since = -float("inf") if days is None else shards[-1].start + shards[-1].seconds - days * DAY
-    return [shard for shard in latest_era(shards) if shard.start >= since]
+    return [shard for shard in like_latest(shards) if shard.start >= since]
 
 
 def fingerprint(shards: Sequence[RecordedShard], options: Mapping[str, Any]) -> str:
@@ -192,7 +193,10 @@ def learn_cameras(
     They are learnt from the last so many days of each camera, or from all, with `options` of
     `learn_scene`. Those with less than half an hour lean on `fleet`, a file.
     """
-    prior = None if fleet is None else _digest_of_fleet(fleet)
+    prior = None
+    if fleet is not None:
+        Fleet.load(fleet)  # an error of the file is said before anything is learnt
+        prior = _digest(fleet.read_bytes())
     learning, tasks, records = Learning(), list[LearningTask](), dict[str, dict[str, Any]]()
     for camera in cameras:
         shards = camera.shards()
@@ -201,7 +205,7 @@ def learn_cameras(
         troubles = list(overlaps(chosen))
         record = learnt_of(camera)
         if troubles:
-            learning.troubles += troubles
+            learning.troubles += [f"{camera.camera}: {text}" for text in troubles]
             continue
         # What cameras with much footage give to others must not depend on what they got.
         young = sum(shard.n_documents for shard in chosen) < WORTH
@@ -236,11 +240,6 @@ def learn_cameras(
     return learning
 
 
-def _digest_of_fleet(path: Path) -> str:
-    Fleet.load(path)  # an error of the file is said before anything is learnt
-    return _digest(path.read_bytes())
-
-
 def _digest(contents: bytes) -> str:
     return hashlib.blake2b(contents, digest_size=16).hexdigest()
 
@@ -266,7 +265,7 @@ def _keep(
         learning.damaged |= bool(aside)
         text = learnt.reason or (f"{len(aside)} shard(s) are damaged" if aside else "")
         text = text or unseen_by_worker(learnt.damaged[0])
-        learning.troubles.append(Trouble(camera.camera, None, text))
+        learning.troubles.append(f"{camera.camera}: {text}")
         return
     write_file(camera.model, learnt.contents)
     if learnt.fleet:

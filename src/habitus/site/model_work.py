@@ -35,7 +35,6 @@ from habitus.site.relearning import (
     LearningJob,
     LearningReport,
     LearntModel,
-    Question,
     description_of,
 )
 from habitus.site.shard_store import FLEET
@@ -150,12 +149,7 @@ def _forget(folder: Path) -> None:
 
 def _unfit(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield a note about accepted events that the model cannot count."""
-    n_unfit = 0
-    for event in accepted:
-        try:
-            scene.accept(as_event(event))
-        except HabitusError:
-            n_unfit += 1
+    _, n_unfit = with_accepted(scene, accepted)
     if n_unfit:
         yield (
             f"{n_unfit} event(s) that were called normal do not count any more: they were seen "
@@ -203,23 +197,23 @@ def behaviours_of(model: Path) -> list[dict[str, Any]]:
     return _behaviours(SceneModel.load(model), model.parent)
 
 
-def silenced(question: Question) -> list[int]:
+def silenced(
+    model: Path,
+    accepted: Sequence[dict[str, Any]],
+    event: dict[str, Any],
+    recent: Sequence[dict[str, Any]],
+) -> list[int]:
     """Return what `habitus.site.relearning.silenced_by` returns."""
     os.nice(SOON)
-    scene = with_accepted(SceneModel.load(question.model), question.accepted)
-    recent = dict(enumerate(map(as_event, question.recent)))
-    before = _quiet(scene, recent)
-    after = _quiet(scene.accept(as_event(question.event)).scene, recent)
-    return sorted(after - before)
+    scene, _ = with_accepted(SceneModel.load(model), accepted)
+    alarms = [as_event(values) for values in recent]
+    return sorted(_quiet(scene.accept(as_event(event)).scene, alarms) - _quiet(scene, alarms))
 
 
-def _quiet(scene: SceneModel, recent: dict[int, Event]) -> set[int]:
+def _quiet(scene: SceneModel, alarms: Sequence[Event]) -> set[int]:
     """Return which alarms a model would not raise; those that it cannot judge, it would."""
     quiet = set()
-    for n, event in recent.items():
-        try:
-            if scene.silenced([event]):
-                quiet.add(n)
-        except InvalidInputError:
-            continue
+    for n, event in enumerate(alarms):
+        with suppress(InvalidInputError):
+            quiet |= {n} if scene.silenced([event]) else set()
     return quiet

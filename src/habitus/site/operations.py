@@ -49,7 +49,7 @@ class ArchiveLearning:
     @property
     def notes(self) -> list[str]:
         """What there is to say, one line each."""
-        troubles = [str(trouble) for trouble in (*self.reading.waiting, *self.learning.troubles)]
+        troubles = (*self.reading.waiting, *self.learning.troubles)
         others = [
             f"{camera.camera}: {text}"
             for camera in self.overview.cameras

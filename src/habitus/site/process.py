@@ -5,15 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any, Literal
 
+from habitus.backlog import Backlog
 from habitus.jobs.fork_server import ForkServer
 from habitus.progress import Progress
 from habitus.settings import AlertSettings
-from habitus.site.pipe_messages import Order, Report, Stop
-from habitus.site.zones import Zone
+from habitus.site.pipe_messages import Adjust, Order, Report, Stop
 
 # What the fork server of cameras loads: all that they, their decoders and learning need.
 PRELOAD = "habitus.site.camera_preload"
@@ -32,7 +30,7 @@ class CameraJob:
     A "stream" is watched; a file plays at its own speed, again and again ("playback"), or is judged
     once, as fast as possible ("recording"). `address` has credentials. `accepted` are events, as
     `Event.to_json` gives them, that were called normal since the `model`, a file in the folder, was
-    learnt; `behaviour_names` are what people call its behaviours, by number from 1.
+    learnt.
 
     Options of reading are "fps", "fast", "other_hosts", "local" (a stream may be of this machine),
     "patience" (seconds of silence until it is opened again), "learn_days" and "timezone" (by which
@@ -45,12 +43,10 @@ class CameraJob:
     folder: Path
     address: str = field(repr=False)
     kind: CameraKind = "stream"
-    alerts_per_day: float = AlertSettings.BUDGET
-    zones: tuple[Zone, ...] = ()
+    alerts: Adjust = Adjust(AlertSettings.BUDGET)
     options: dict[str, Any] = field(default_factory=dict)
     model: str | None = None
     accepted: tuple[dict[str, Any], ...] = ()
-    behaviour_names: tuple[tuple[int, str], ...] = ()
 
 
 class ProgressSender:
@@ -77,9 +73,7 @@ class CameraProcess:
         self.job, self.fork_server = job, fork_server
         self.child = fork_server.start_process("habitus.site.watcher:watch_camera", job)
         self.last_heard = time.monotonic()
-        self._orders: SimpleQueue[Order | None] = SimpleQueue()
-        self._sender = Thread(target=self._send, name=f"orders of {job.camera}", daemon=True)
-        self._sender.start()
+        self._orders: Backlog[Order] = Backlog(self.child.connection.send)
 
     def reports(self) -> Iterator[Report]:
         """Yield the reports that came, without waiting for more; none after the end."""
@@ -93,16 +87,8 @@ class CameraProcess:
 
     def order(self, order: Order) -> bool:
         """Have an order sent, without waiting for it; return False if the process has ended."""
-        self._orders.put(order)
+        self._orders.add(order)
         return self.child.is_alive
-
-    def _send(self) -> None:
-        """Send orders, one after the other; a process that hangs takes none."""
-        for order in iter(self._orders.get, None):
-            try:
-                self.child.connection.send(order)
-            except OSError:
-                return
 
     def end(self, within: float = 5.0) -> list[Report]:
         """Have the process end with every event written, or kill it; return its last reports."""
@@ -118,7 +104,6 @@ class CameraProcess:
     def kill(self) -> None:
         """End the process at once, and close the connection."""
         self.child.kill()
-        self._orders.put(None)
-        self._sender.join(SENDING)
-        if not self._sender.is_alive():  # else another file may get its number
+        self._orders.close(within=SENDING)
+        if not self.child.is_alive:  # else an order may be on its way by this file's number
             self.child.connection.close()

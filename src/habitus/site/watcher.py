@@ -31,10 +31,11 @@ from habitus.scene.scene_model import SceneModel
 from habitus.site.filing import Filing
 from habitus.site.footage import FootageWriter
 from habitus.site.judging import Judging, with_accepted
-from habitus.site.live_picture import heat_in, picture_of
+from habitus.site.live_picture import arrows_in, heat_in, jpeg
 from habitus.site.packet_ring import PacketRing
 from habitus.site.pipe_messages import (
     Adjust,
+    CameraPicture,
     CameraState,
     FootageExtent,
     GoOn,
@@ -112,14 +113,16 @@ class Watcher:
             timeout=self.patience,
             elsewhere=job.kind == "stream" and not options.get("local", False),
         )
-        self.settings = DocumentSettings(mask=polygon_text(ignored(job.zones)), still_every=1)
+        self.settings = DocumentSettings(
+            mask=polygon_text(ignored(job.alerts.zones)), still_every=1
+        )
         self.speed = float(options.get("speed", 1.0)) if job.kind == "playback" else None
         if self.speed is not None and not 0 < self.speed <= MOST_SPEED:
             raise InvalidInputError(
                 f"speed must be above 0 and at most {MOST_SPEED:g}, found {self.speed:g}",
                 parameter="speed",
             )
-        self.alerts = Adjust(job.alerts_per_day, job.zones, job.behaviour_names)
+        self.alerts = job.alerts
         self.state: StateChanged | None = None
         self.size: tuple[int, int] | None = None
         self.judging: Judging | None = None
@@ -215,15 +218,21 @@ class Watcher:
         if isinstance(order, UseModel):
             self._use(order.path, order.accepted)
         elif isinstance(order, Adjust):
-            self._adjust(order)
+            try:
+                if self.judging is not None:
+                    self.judging.adjust(order)
+                self.alerts = order
+            except HabitusError as error:
+                self._remark(f"budget and zones stay as they were: {error}")
         elif isinstance(order, GoOn) and self.recording is not None:
             self.recording.go_on(order.reason)
 
     def _use(self, path: str, accepted: Sequence[dict[str, Any]]) -> None:
         """Judge by a model from the next document on; as before, if it cannot be used."""
         try:
+            scene, _ = with_accepted(SceneModel.load(self.job.folder / path), accepted)
             judging = Judging(
-                with_accepted(SceneModel.load(self.job.folder / path), accepted),
+                scene,
                 self.alerts,
                 name=self.source.name,
                 filing=self.filing,
@@ -247,15 +256,6 @@ class Watcher:
             return None
         name = options.get("timezone")
         return partial(datetime.fromtimestamp, tz=ZoneInfo(name) if name else None)
-
-    def _adjust(self, alerts: Adjust) -> None:
-        try:
-            if self.judging is not None:
-                self.judging.adjust(alerts)
-        except HabitusError as error:
-            self._remark(f"budget and zones stay as they were: {error}")
-        else:
-            self.alerts = alerts
 
     def _new_id(self, start: float) -> str:
         """Return the id of an event; a recording that is judged again has the same ones again."""
@@ -321,12 +321,13 @@ class Watcher:
         is_due = unusual or time.monotonic() - self.pictured >= PICTURE_EVERY
         if document.still is None or not is_due:
             return
-        self.pictured = time.monotonic()
-        picture = picture_of(arrival.time, document, document.still, arrival.vocabulary)
+        self.pictured, v = time.monotonic(), arrival.vocabulary
         habits = judging.habits if judging is not None else None
+        heat = []
         if unusual and judgement is not None and habits is not None:
-            picture = picture._replace(heat=heat_in(judgement, habits))
-        self.link.send(picture)
+            heat = heat_in(judgement, habits)
+        picture, arrows = jpeg(document.still), arrows_in(document, v)
+        self.link.send(CameraPicture(arrival.time, picture, v.width, v.height, arrows, heat))
 
     def _look_at(self, live: LiveSource) -> None:
         """Say that a source is lost, if it is."""
@@ -447,7 +448,7 @@ class FootageThread:
 
     def close(self, *, within: float) -> None:
         """Write what is held."""
-        self._tasks.add(FootageWriter.close)
+        self._tasks.add(FootageWriter.flush)
         self._tasks.close(within=within)
 
     def _do(self, task: Callable[[FootageWriter], None]) -> None:
