@@ -223,12 +223,10 @@ def _updated(
 ) -> tuple[SceneModel, Sequence[str]]:
     """Return a model with further footage, and notes about that; see `learn`."""
     before = load_scene(update)
+    camera = camera_check(update, before.model, output, force)
     with reading.workers() as workers:
         ingestion = Ingestion(reading, workers, progress, output)
-        corpus, notes = ingestion.read_further(sources, before)
-    camera = camera_check(update, before.model, output, force)
-    if camera is not None:
-        camera.check(corpus, "the footage")
+        corpus, notes = ingestion.read_like(before.model, sources, "the footage", camera)
     return before.updated(corpus, half_life=half_life), notes
 
 

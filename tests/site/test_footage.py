@@ -83,7 +83,7 @@ def test_documents_come_back_with_times_sequences_and_conditions(tmp_path):
     assert corpus.picture.shape == (GRID.height, GRID.width, 3)
     assert corpus.picture.min() >= 40
     assert corpus.settings == SETTINGS.to_json(GRID)
-    assert writer.kept() == (398.0, START, START + 400)
+    assert writer.kept == (398.0, START, START + 400)
 
 
 def test_a_minute_is_on_disk_as_soon_as_it_is_over(tmp_path):
@@ -92,7 +92,7 @@ def test_a_minute_is_on_disk_as_soon_as_it_is_over(tmp_path):
         writer.add(document(n), START + n, Condition.USABLE, GRID, follows=n > 0)
     assert [path.name for path in tmp_path.iterdir()] == ["20260301T105000.corpus"]
     assert len(read_footage(tmp_path).corpus) == 60
-    assert writer.kept() == (60.0, START, START + 60)
+    assert writer.kept == (60.0, START, START + 60)
 
 
 def test_hours_are_joined_and_nothing_changes(tmp_path):
@@ -111,7 +111,7 @@ def test_hours_are_joined_and_nothing_changes(tmp_path):
     assert same(after, range(1500))
     assert after.times.tolist() == before.times.tolist()
     assert after.lengths.tolist() == before.lengths.tolist() == [700, 800]
-    assert FootageWriter(tmp_path, SETTINGS).kept() == (1500.0, START, START + 1500)
+    assert FootageWriter(tmp_path, SETTINGS).kept == (1500.0, START, START + 1500)
     for path in tmp_path.iterdir():
         assert "packing" in corpus_header(path).header, "an hour is a shard, as of an archive"
         Corpus.load(path).save(path)  # as hours were written before
@@ -127,7 +127,7 @@ def test_joining_that_was_cut_short_counts_nothing_twice(tmp_path):
     for name, contents in list(kept.items())[3:]:  # as if it had been killed while deleting
         (tmp_path / name).write_bytes(contents)
     assert same(read_footage(tmp_path).corpus, range(600))
-    assert FootageWriter(tmp_path, SETTINGS).kept().seconds == 600
+    assert FootageWriter(tmp_path, SETTINGS).kept.seconds == 600
     write(tmp_path, 60, at=START + 700, first=700)  # 11:01:40
     join_hours(tmp_path, START + DAY)
     assert same(read_footage(tmp_path).corpus, [*range(600), *range(700, 760)])
@@ -233,12 +233,12 @@ def test_old_footage_is_deleted_and_foreign_files_are_not(tmp_path):
     writer = write(tmp_path, 120, learn_days=2)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["20260301T105000.corpus", "20260301T105100.corpus", "notes.corpus"]
-    assert writer.kept() == (120.0, START, START + 120)
+    assert writer.kept == (120.0, START, START + 120)
 
 
 def test_nothing_is_nothing(tmp_path):
     assert read_footage(tmp_path / "no folder") == (None, [])
-    assert FootageWriter(tmp_path, SETTINGS).kept() is None
+    assert FootageWriter(tmp_path, SETTINGS).kept is None
     write(tmp_path, 60)
     assert read_footage(tmp_path, START + HOUR) == (None, [])
 

@@ -7,7 +7,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jinja2
 from markupsafe import Markup
 
 from habitus.errors import HabitusError
@@ -15,7 +14,7 @@ from habitus.files import written_whole
 from habitus.rarity import duration_in_words
 from habitus.reporting.figures.moments import jpeg
 from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures
-from habitus.reporting.page.render import data_uri, stylesheet, version_facts
+from habitus.reporting.page.render import data_uri, stylesheet, template, version_facts
 from habitus.scene import SceneModel
 from habitus.scene.events import Event
 from habitus.site.overview import DAY, ArchiveOverview, CameraOverview
@@ -63,15 +62,8 @@ class Calendar(NamedTuple):
 
 def write_archive_page(path: Path, folder: ArchiveFolder, overview: ArchiveOverview) -> None:
     """Write the page of an archive, with its models and pictures, as one .html file."""
-    templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("habitus.site"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     first, last = _days(overview)
-    html = templates.get_template("archive.html").render(
+    html = template("habitus.site", "archive.html").render(
         overview=overview,
         headline=_headline(overview),
         lead=_lead(overview),

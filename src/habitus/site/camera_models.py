@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby, pairwise
 from operator import add
@@ -97,15 +97,10 @@ class Learning:
     known: list[str] = field(default_factory=list)
     """Cameras whose model is of these recordings already."""
     troubles: list[str] = field(default_factory=list)
-    """Why cameras were not learnt: a line each, from the camera's name on."""
+    """Why cameras were not learnt: a line each, after the camera's name."""
     notes: list[str] = field(default_factory=list)
     damaged: bool = False
     """Whether shards were damaged: they are set aside, and their recordings can be read again."""
-
-    def then(self, later: "Learning") -> "Learning":
-        """Return what this and a later one came to."""
-        known = [camera for camera in later.known if camera not in self.learnt]
-        return replace(later, learnt=sorted(self.learnt + later.learnt), known=known)
 
     def summary(self) -> str:
         """Return what was learnt, in one line."""
@@ -186,18 +181,20 @@ def learn_cameras(
     days: float | None = None,
     options: Mapping[str, Any],
     fleet: Path | None = None,
+    before: Sequence[str] = (),
     progress: ProgressCallback = ignore_progress,
 ) -> Learning:
     """Learn a model of each camera whose recordings or options have changed, side by side.
 
     They are learnt from the last so many days of each camera, or from all, with `options` of
-    `learn_scene`. Those with less than half an hour lean on `fleet`, a file.
+    `learn_scene`. Those with less than half an hour lean on `fleet`, a file. `before` has the
+    cameras that this run has learnt already.
     """
     prior = None
     if fleet is not None:
         Fleet.load(fleet)  # an error of the file is said before anything is learnt
         prior = _digest(fleet.read_bytes())
-    learning, tasks, records = Learning(), list[LearningTask](), dict[str, dict[str, Any]]()
+    learning, tasks, records = Learning([*before]), list[LearningTask](), dict[str, Any]()
     for camera in cameras:
         shards = camera.shards()
         learning.notes += era_notes(camera.camera, shards)
@@ -215,7 +212,7 @@ def learn_cameras(
             and record["fingerprint"] == digest
             and record["model"] == _digest(camera.model.read_bytes())
         ):
-            learning.known.append(camera.camera)
+            learning.known += [] if camera.camera in before else [camera.camera]
         elif chosen:
             records[camera.camera] = {
                 "fingerprint": digest,
@@ -235,7 +232,7 @@ def learn_cameras(
         name = tasks[number].name
         _keep(folder.camera(name), records[name], learnt, learning)
         progress(Progress("learning", n, len(tasks), name))
-    learning.learnt.sort()
+    learning.learnt = sorted({*learning.learnt})
     learning.notes += _sum_fleets(folder)
     return learning
 

@@ -124,6 +124,8 @@ class FootageWriter:
         self._pruned = -1
         """Hour in which files were deleted last."""
         self._written = [self._extent(file.usable, file.times) for file in _files(folder, [])]
+        self.kept = self._sum()
+        """How much there is to learn from; None where there is nothing."""
 
     def add(
         self,
@@ -180,9 +182,9 @@ class FootageWriter:
         self._written.append(self._extent(usable, [held.time for held in self._held]))
         self._before, self._held, self._n_files = last, [], self._n_files + 1
         self._prune(last)
+        self.kept = self._sum()
 
-    def kept(self) -> FootageExtent | None:
-        """Return how much there is to learn from; None where there is nothing."""
+    def _sum(self) -> FootageExtent | None:
         if not self._written:
             return None
         seconds, first, last = zip(*self._written, strict=True)

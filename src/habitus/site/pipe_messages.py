@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from habitus.backlog import Backlog
+from habitus.settings import AlertSettings
 from habitus.site.zones import Zone
 
 # Judged documents that may wait for the server to read them: the latest; of pictures, one.
@@ -136,7 +137,7 @@ class UseModel(NamedTuple):
 class Adjust(NamedTuple):
     """Raise so many alerts per day from now on, in these zones; call behaviours so."""
 
-    alerts_per_day: float
+    alerts_per_day: float = AlertSettings.BUDGET
     zones: tuple[Zone, ...] = ()
     behaviour_names: tuple[tuple[int, str], ...] = ()
     """Number, from 1, and name."""

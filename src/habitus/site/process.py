@@ -1,22 +1,28 @@
-"""A camera's process as the server sees it: started, given orders, listened to, ended."""
+"""Processes as the server sees them: of a camera, and of a junction that plays as one.
 
+They are started, given orders, listened to, and ended.
+"""
+
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from habitus.backlog import Backlog
+from habitus.errors import HabitusError
 from habitus.jobs.fork_server import ForkServer
 from habitus.progress import Progress
-from habitus.settings import AlertSettings
 from habitus.site.pipe_messages import Adjust, Order, Report, Stop
 
 # What the fork server of cameras loads: all that they, their decoders and learning need.
 PRELOAD = "habitus.site.camera_preload"
 # Seconds that the thread which sends orders has to end, once the process has.
 SENDING = 1.0
+# How much the process that renders steps back behind cameras.
+NICENESS = 5
 # Seconds between two reports of progress.
 PROGRESS_EVERY = 0.25
 
@@ -43,7 +49,7 @@ class CameraJob:
     folder: Path
     address: str = field(repr=False)
     kind: CameraKind = "stream"
-    alerts: Adjust = Adjust(AlertSettings.BUDGET)
+    alerts: Adjust = field(default_factory=Adjust)
     options: dict[str, Any] = field(default_factory=dict)
     model: str | None = None
     accepted: tuple[dict[str, Any], ...] = ()
@@ -107,3 +113,49 @@ class CameraProcess:
         self._orders.close(within=SENDING)
         if not self.child.is_alive:  # else an order may be on its way by this file's number
             self.child.connection.close()
+
+
+class SceneJob(NamedTuple):
+    """A junction to render."""
+
+    path: Path
+    """File to write."""
+    scene: dict[str, float]
+    """Parameters of `habitus.lab.junction.Junction`, which the server does not load."""
+
+
+class RenderingProcess:
+    """A process that renders a scene, from now on."""
+
+    def __init__(self, job: SceneJob, fork_server: ForkServer) -> None:
+        self.job, self.progress = job, 0.0
+        self.child = fork_server.start_process(f"{__name__}:render_scene", job)
+
+    def step(self, within: float) -> bool:
+        """Wait a little; return whether the file is there. HabitusError if it cannot be written."""
+        try:
+            while self.child.connection.poll(within):
+                report = self.child.connection.recv()
+                if isinstance(report, HabitusError):
+                    raise report
+                self.progress, within = report.done / (report.total or report.done), 0.0
+        except (EOFError, OSError):
+            if self.job.path.exists():
+                return True
+            raise HabitusError(f"rendering ended with code {self.child.wait(1.0)}") from None
+        return False
+
+
+def render_scene(job: SceneJob, connection: Connection) -> None:
+    """Render a scene, and send how much of it is done."""
+    from habitus.lab.junction import Junction, render
+
+    os.nice(NICENESS)
+    try:
+        job.path.parent.mkdir(parents=True, exist_ok=True)
+        scene: Any = job.scene
+        render(Junction(**scene), job.path, progress=ProgressSender(connection))
+    except HabitusError as error:
+        connection.send(error)
+    except OSError as error:
+        connection.send(HabitusError(f"cannot write {job.path}: {error.strerror}"))

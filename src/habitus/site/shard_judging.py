@@ -100,7 +100,7 @@ class ArchiveDetection:
     n_known: int = 0
     """Shards that had been judged before."""
     troubles: list[str] = field(default_factory=list)
-    """What could not be judged, and why: a line each, from the camera's name on."""
+    """What could not be judged, and why: a line each, after the camera's name."""
     damaged: bool = False
     """Whether shards were damaged: they are set aside, and their recordings can be read again."""
 
@@ -161,15 +161,17 @@ def judge_archive(
     *,
     alerts_per_day: float = AlertSettings.BUDGET,
     again: bool = False,
+    n_before: int = 0,
     progress: ProgressCallback = ignore_progress,
 ) -> ArchiveDetection:
     """Judge the shards that were not judged yet, each with the model that its camera has now.
 
     What is unusual in each shard is written at once; `rank_moments` then finds that of all. `again`
-    judges what was judged before, too.
+    judges what was judged before, too, but for `n_before` shards that this run has judged already.
     """
     n_learnt = sum(learnt_of(camera) is not None for camera in folder.cameras())
     detection = ArchiveDetection(alerts_per_day=alerts_per_day, n_sharing=n_learnt)
+    detection.n_judged, detection.n_known = n_before, -n_before
     share = detection.share
     tasks = [
         task

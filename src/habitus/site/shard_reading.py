@@ -92,17 +92,7 @@ class Reading:
     n_bytes: int = 0
     """Bytes of shards that workers sent."""
     waiting: list[str] = field(default_factory=list)
-    """Recordings that are left for the next run, and why: a line each, from the camera's name on."""
-
-    def then(self, later: "Reading") -> "Reading":
-        """Return what this and a later one came to."""
-        return Reading(
-            self.n_read + later.n_read,
-            later.n_known - self.n_read,
-            self.seconds + later.seconds,
-            self.n_bytes + later.n_bytes,
-            later.waiting,
-        )
+    """Recordings that are left for the next run, and why: a line each, after the camera's name."""
 
     def summary(self) -> str:
         """Return what was read, in one line."""
@@ -144,14 +134,16 @@ def read_new(
     *,
     fast: bool = False,
     settled: float = SETTLED,
+    before: Reading | None = None,
     progress: ProgressCallback = ignore_progress,
 ) -> Reading:
     """Read the recordings that have no shard, or another one than they had, and write each shard.
 
     `recordings` are all of the cameras that are wanted. Those that have changed within `settled`
-    seconds are left for later.
+    seconds are left for later. What this run has read `before` is added to.
     """
-    reading = Reading()
+    reading = before or Reading()
+    reading.n_known, reading.waiting = -reading.n_read, []
     tasks = list(_new(folder, recordings, settings, fast, settled, reading))
     progress(Progress("reading", 0, len(tasks)))
     started = time.monotonic()

@@ -71,8 +71,6 @@ WRITING, SENDING = 3.0, 1.0
 LAST_CLIPS = 600.0
 # Seconds that it may take until all documents are on disk.
 FLUSHING = 60.0
-# Seconds from one count of what was kept to the next.
-COUNT_EVERY = 10.0
 
 STATES = {
     Condition.MOVED: CameraState.MOVED,
@@ -420,7 +418,7 @@ class FootageThread:
         self.folder, self.settings, self.link = job.folder / "documents", settings, link
         recorded = job.kind == "recording"
         self.days = None if recorded else float(job.options.get("learn_days", 7.0))
-        self.extent, self._counted = FootageExtent(0.0, time.time()), 0.0
+        self.extent = FootageExtent(0.0, time.time())
         self._writer: FootageWriter | None = None
         self._tasks: Backlog[Callable[[FootageWriter], None]] = Backlog(self._do, room=MOST_WAITING)
 
@@ -440,7 +438,7 @@ class FootageThread:
 
         def flush(writer: FootageWriter) -> None:
             writer.flush()
-            self._count(writer)
+            self.extent = writer.kept or self.extent
             done.set()
 
         self._tasks.add(flush)
@@ -454,13 +452,8 @@ class FootageThread:
     def _do(self, task: Callable[[FootageWriter], None]) -> None:
         if self._writer is None:  # it looks at all files that are there
             self._writer = FootageWriter(self.folder, self.settings, learn_days=self.days)
-            self._count(self._writer)
         task(self._writer)
-        if time.monotonic() - self._counted >= COUNT_EVERY:
-            self._count(self._writer)
+        self.extent = self._writer.kept or self.extent
         for note in self._writer.notes:
             self.link.send(Remark(note, time.time()))
         self._writer.notes.clear()
-
-    def _count(self, writer: FootageWriter) -> None:
-        self.extent, self._counted = writer.kept() or self.extent, time.monotonic()

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from habitus.errors import HabitusError
 from habitus.jobs.fork_server import ForkServer
 from habitus.site.pipe_messages import CameraState, StateChanged
-from habitus.site.rendered_scene import RenderingProcess, SceneJob
+from habitus.site.process import RenderingProcess, SceneJob
 from habitus.web import store
 from habitus.web.database import NEW_CAMERA, CameraRow
 
