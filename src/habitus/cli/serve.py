@@ -71,7 +71,7 @@ def serve(
     console until a password is set. It ends with Ctrl-C or SIGTERM, with nothing lost.
     Example: habitus serve --demo
     """
-    if said := _upkeep(data, database, **upkeep):
+    if said := _upkeep(upkeep, data, database):
         say(said)
         return
     with stopped_by_signals() as stop:
@@ -88,23 +88,17 @@ def serve(
         )
 
 
-def _upkeep(
-    data: str,
-    database: str | None,
-    *,
-    set_password: bool,
-    password_file: str | None,
-    backup: str | None,
-    restore: str | None,
-) -> str:
+def _upkeep(upkeep: dict[str, Any], data: str, database: str | None) -> str:
     """Do what is to be done to the data folder; return what to say of it if that is all."""
+    backup, restore = upkeep["backup"], upkeep["restore"]
     if backup is not None:
         habitus.back_up(data, backup, database=database)
         return f"wrote {backup}"
     if restore is not None:
         habitus.restore(restore, data, database=database)
         return f"restored to {data}"
-    password = _asked() if set_password else _given(password_file)
+    set_password = upkeep["set_password"]
+    password = _asked() if set_password else _given(upkeep["password_file"])
     if password is not None:
         habitus.set_password(data, password, database=database, again=set_password)
     if set_password:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from habitus.backlog import Backlog
 from habitus.errors import HabitusError
@@ -115,21 +115,15 @@ class CameraProcess:
             self.child.connection.close()
 
 
-class SceneJob(NamedTuple):
-    """A junction to render."""
-
-    path: Path
-    """File to write."""
-    scene: dict[str, float]
-    """Parameters of `habitus.lab.junction.Junction`, which the server does not load."""
-
-
 class RenderingProcess:
-    """A process that renders a scene, from now on."""
+    """A process that renders a junction to a file, from now on.
 
-    def __init__(self, job: SceneJob, fork_server: ForkServer) -> None:
-        self.job, self.progress = job, 0.0
-        self.child = fork_server.start_process(f"{__name__}:render_scene", job)
+    `scene` has the parameters of `habitus.lab.junction.Junction`, which the server does not load.
+    """
+
+    def __init__(self, path: Path, scene: dict[str, float], fork_server: ForkServer) -> None:
+        self.path, self.progress = path, 0.0
+        self.child = fork_server.start_process(f"{__name__}:render_scene", (path, scene))
 
     def step(self, within: float) -> bool:
         """Wait a little; return whether the file is there. HabitusError if it cannot be written."""
@@ -140,22 +134,22 @@ class RenderingProcess:
                     raise report
                 self.progress, within = report.done / (report.total or report.done), 0.0
         except (EOFError, OSError):
-            if self.job.path.exists():
+            if self.path.exists():
                 return True
             raise HabitusError(f"rendering ended with code {self.child.wait(1.0)}") from None
         return False
 
 
-def render_scene(job: SceneJob, connection: Connection) -> None:
+def render_scene(job: tuple[Path, dict[str, Any]], connection: Connection) -> None:
     """Render a scene, and send how much of it is done."""
     from habitus.lab.junction import Junction, render
 
     os.nice(NICENESS)
+    path, scene = job
     try:
-        job.path.parent.mkdir(parents=True, exist_ok=True)
-        scene: Any = job.scene
-        render(Junction(**scene), job.path, progress=ProgressSender(connection))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        render(Junction(**scene), path, progress=ProgressSender(connection))
     except HabitusError as error:
         connection.send(error)
     except OSError as error:
-        connection.send(HabitusError(f"cannot write {job.path}: {error.strerror}"))
+        connection.send(HabitusError(f"cannot write {path}: {error.strerror}"))
