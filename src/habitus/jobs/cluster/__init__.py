@@ -13,11 +13,10 @@ def open_workers(cluster: str | None = None, jobs: int = -1) -> Workers:
     if cluster is None:
         return LocalWorkers(jobs)
     try:
-        from habitus.jobs.cluster.connection import Connection
         from habitus.jobs.cluster.pool import ClusterWorkers
     except ImportError as error:
         raise MissingPackageError(
             "a cluster needs Dask's distributed: pip install 'habitus[cluster]'",
             parameter="cluster",
         ) from error
-    return ClusterWorkers(Connection(cluster, jobs))
+    return ClusterWorkers(cluster, jobs)

@@ -54,7 +54,7 @@ class ClusterPasses(ShardPasses[T]):
         super().__init__(corpus)
         self._cluster = cluster
         opening = partial(WorkerShards, pickle.dumps((replace(corpus, workers=None), make)))
-        self._opening = SharedValue(cluster.connection, opening)
+        self._opening = SharedValue(cluster, opening)
         self._kept: dict[str, Any] = {}
         """What each worker keeps, by its address, as a future."""
         self._workers: list[str] = []
@@ -125,7 +125,7 @@ class ClusterPasses(ShardPasses[T]):
         check: Callable[[], None],
     ) -> Iterator[Any]:
         """Yield what a function gives for the shards of each block, combined, in order."""
-        shared, homes = SharedValue(self._cluster.connection, function), dict[int, str]()
+        shared, homes = SharedValue(self._cluster, function), dict[int, str]()
 
         def submit(task: Task[Block]) -> Any:
             if task.number in homes:  # its worker is gone
