@@ -10,7 +10,7 @@ import typer
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import ALERTS, LEARNING, READING, argument, option, together
+from habitus.cli.options import ALERTS, LEARNING, READING, USUAL, argument, option, together
 from habitus.cli.screen import Screen, table
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
@@ -26,8 +26,8 @@ SETTLED = option(30.0, "Leave recordings that changed in the last N seconds for 
 MODELS = together(
     LEARNING,
     **options.SIZES,
-    n_restarts=option(LEARNING.n_restarts, "Independent runs per camera.", "--restarts"),
-    seed=option(LEARNING.seed, "Same seed, same models."),
+    n_restarts=option(USUAL, "Independent runs per camera.", "--restarts"),
+    seed=option(USUAL, "Same seed, same models."),
 )
 
 

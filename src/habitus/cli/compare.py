@@ -6,7 +6,7 @@ from typing import Any
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import LEARNING, READING, argument, option, together
+from habitus.cli.options import LEARNING, READING, USUAL, argument, option, together
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
 
@@ -35,7 +35,7 @@ def compare(
         "300s", "Learn from this much of its beginning, judge the rest: 300s, 5min, 5:00."
     ),
     learning: habitus.LearningSettings = together(
-        LEARNING, **options.SIZES, seed=option(0, "Same seed, same figures.")
+        LEARNING, **options.SIZES, seed=option(USUAL, "Same seed, same figures.")
     ),
     runs: int = option(20, "Runs of each method from different random starts."),
     methods: str = option(

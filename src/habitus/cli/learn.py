@@ -6,39 +6,35 @@ import typer
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import LEARNING, option, together
+from habitus.cli.options import LEARNING, USUAL, option, together
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
 TOPIC_MODEL = together(
     LEARNING,
-    n_topics=option(LEARNING.n_topics, "Number of topics: patterns of local motion.", "--topics"),
-    n_behaviours=option(
-        LEARNING.n_behaviours, "Number of behaviours: phases that the scene has.", "--behaviours"
-    ),
+    n_topics=option(USUAL, "Number of topics: patterns of local motion.", "--topics"),
+    n_behaviours=option(USUAL, "Number of behaviours: phases the scene has.", "--behaviours"),
     learning=option(
-        LEARNING.learning,
+        USUAL,
         "em: best point estimate, fastest. vb: posterior distributions. gibbs: the paper's "
         "collapsed sampler. blocked-gibbs: the same posterior, faster on millions of words.",
         choice=("em", "vb", "gibbs", "blocked-gibbs"),
     ),
     prior=option(
-        LEARNING.prior,
+        USUAL,
         "The paper's prior: 1, H or H+1; or your own values, such as `habitus tune` finds: "
         "alpha=8,beta=0.05,gamma=1,eta=1.",
     ),
     n_restarts=option(
-        LEARNING.n_restarts,
-        "Independent runs; the one with the best objective is kept.",
-        "--restarts",
+        USUAL, "Independent runs; the one with the best objective is kept.", "--restarts"
     ),
-    n_iterations=option(LEARNING.n_iterations, "Iterations of a run of em or vb.", "--iterations"),
+    n_iterations=option(USUAL, "Iterations of a run of em or vb.", "--iterations"),
     tolerance=option(None, "Stop a run of em or vb once it gains less than this per word."),
-    smoothing=option(LEARNING.smoothing, "em: added to estimates that the prior lets become zero."),
+    smoothing=option(USUAL, "em: added to estimates that the prior lets become zero."),
     min_words=options.MIN_WORDS,
-    burn_in=option(LEARNING.burn_in, "gibbs: sweeps before the first sample."),
-    n_samples=option(LEARNING.n_samples, "gibbs: samples to keep.", "--samples"),
-    thinning=option(LEARNING.thinning, "gibbs: sweeps between samples."),
-    seed=option(LEARNING.seed, "Same seed, same model."),
+    burn_in=option(USUAL, "gibbs: sweeps before the first sample."),
+    n_samples=option(USUAL, "gibbs: samples to keep.", "--samples"),
+    thinning=option(USUAL, "gibbs: sweeps between samples."),
+    seed=option(USUAL, "Same seed, same model."),
 )
 OF_THE_MODEL = {*TOPIC_MODEL.options, *options.DOCUMENTS.options}
 """Options that a model to update brings along."""

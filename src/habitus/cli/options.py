@@ -25,6 +25,8 @@ LEARNING, READING, ALERTS = (
     habitus.AlertSettings,
 )
 """Where the defaults of options are."""
+USUAL = object()
+"""Default of an option that becomes one of these: what it is there."""
 
 
 class _Option(NamedTuple):
@@ -45,9 +47,9 @@ class _Group(NamedTuple):
         """Yield the options as Typer reads them, with the types of what they become, if known."""
         hints = get_type_hints(self.kind)
         for name, option in self.options.items():
-            usual = str | None if option.default is None else type(option.default)
-            hint = hints.get(name, usual)
-            yield _keyword(name, str if hint is Any else hint, option)
+            default = getattr(self.kind, name) if option.default is USUAL else option.default
+            hint = hints.get(name, str | None if default is None else type(default))
+            yield _keyword(name, str if hint is Any else hint, option._replace(default=default))
 
 
 def option(default: Any, text: str, *flags: str, choice: Sequence[str] = (), **more: Any) -> Any:
@@ -79,7 +81,7 @@ FORCE_SCENE = option(
     "--force",
 )
 SKIP = option(None, "Skip the first N seconds.")
-MIN_WORDS = option(LEARNING.min_words, "Documents with fewer words carry no evidence.")
+MIN_WORDS = option(USUAL, "Documents with fewer words carry no evidence.")
 FAST = option(False, "Skip frames no other frame needs, and the loop filter.", "--fast")
 CONTINUED = option(False, "Several videos are one, cut into files: one sequence.", "--continue")
 JOBS = option(READING.jobs, "Processes; -1 for one per core. Never changes the result.")
@@ -90,8 +92,8 @@ CLUSTER = option(
     metavar="local|ADDRESS",
 )
 SIZES = {
-    "n_topics": option(LEARNING.n_topics, "Number of topics.", "--topics"),
-    "n_behaviours": option(LEARNING.n_behaviours, "Number of behaviours.", "--behaviours"),
+    "n_topics": option(USUAL, "Number of topics.", "--topics"),
+    "n_behaviours": option(USUAL, "Number of behaviours.", "--behaviours"),
 }
 STREAM = {
     "fps": option(None, "Frames per second of images, or of streams without times."),
@@ -104,7 +106,7 @@ STREAM = {
 }
 READ_HERE = {
     **STREAM,
-    "timeout": option(READING.timeout, "Seconds that an address may take to answer."),
+    "timeout": option(USUAL, "Seconds that an address may take to answer."),
     "jobs": JOBS,
 }
 READ_ANYWHERE = {**READ_HERE, "cluster": CLUSTER}
@@ -154,14 +156,14 @@ JUDGING = together(
         choice=("habits", "tail", "mean"),
     ),
     approximation=option(
-        ALERTS.approximation,
+        USUAL,
         "plug-in: one estimate. monte-carlo: posterior samples (vb, gibbs).",
         choice=("plug-in", "monte-carlo"),
     ),
     n_samples=option(
         None, "Posterior samples of monte-carlo (vb: 100; gibbs: all kept).", "--samples"
     ),
-    seed=option(ALERTS.seed, "Seed of vb's posterior samples."),
+    seed=option(USUAL, "Seed of vb's posterior samples."),
 )
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import ALERTS, LEARNING, option, together
+from habitus.cli.options import ALERTS, LEARNING, USUAL, option, together
 from habitus.cli.screen import Screen, table
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
@@ -23,10 +23,10 @@ PASSED_ON = {
 
 RUNS = together(
     LEARNING,
-    prior=option(LEARNING.prior, "em's prior while sizes are compared."),
+    prior=option(USUAL, "em's prior while sizes are compared."),
     n_restarts=option(3, "Runs of each size on each fold.", "--restarts"),
     min_words=options.MIN_WORDS,
-    seed=option(LEARNING.seed, "Same seed, same advice."),
+    seed=option(USUAL, "Same seed, same advice."),
 )
 BUDGET = together(
     ALERTS,
