@@ -17,7 +17,7 @@ from habitus.site.filing import Filing
 from habitus.site.journal import SiteEvent, filed_events
 from habitus.site.judging import Judging, with_accepted
 from habitus.site.pipe_messages import Adjust, Report
-from habitus.site.zones import WeekHours, Zone
+from habitus.site.zones import DAYS, WeekHours, Zone
 from habitus.video import Reader, Source
 from reference.footage import encode
 from reference.processes import wait_until
@@ -159,7 +159,7 @@ def test_an_event_says_in_which_zone_it_is(
     "zone",
     [
         Zone("Road", "watch", LOWER),
-        Zone("Gate", "own", UPPER, hours=(WeekHours((), 0, 0),)),
+        Zone("Gate", "own", UPPER, hours=(WeekHours((), "00:00", "00:00"),)),
     ],
     ids=["another one is watched", "never armed"],
 )
@@ -170,7 +170,7 @@ def test_a_zone_silences(arrivals: list[LiveDocument], model: Path, filing: Fili
 
 
 def test_a_zone_that_is_watched_raises(arrivals: list[LiveDocument], model: Path, filing: Filing):
-    armed = WeekHours(tuple(range(7)), 0, 0)
+    armed = WeekHours(DAYS, "00:00", "00:00")
     (ended,) = ended_with(arrivals, model, filing, Zone("Gate", "watch", UPPER, hours=(armed,)))
     assert (ended.alarm, ended.details["zone"]) == (True, "Gate")
 
