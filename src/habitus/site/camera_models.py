@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby, pairwise
@@ -233,7 +233,12 @@ def learn_cameras(
         _keep(folder.camera(name), records[name], learnt, learning)
         progress(Progress("learning", n, len(tasks), name))
     learning.learnt = sorted({*learning.learnt})
-    learning.notes += _sum_fleets(folder)
+    try:
+        common = joined_fleet(one.fleet for one in folder.cameras() if one.fleet.is_file())
+        if common is not None:
+            common.save(folder.fleet)
+    except HabitusError as error:
+        learning.notes.append(f"no fleet of all cameras: {error}")
     return learning
 
 
@@ -241,16 +246,23 @@ def _digest(contents: bytes) -> str:
     return hashlib.blake2b(contents, digest_size=16).hexdigest()
 
 
-def _sum_fleets(folder: ArchiveFolder) -> list[str]:
-    """Write what all cameras have in common; return why not, if there are different kinds."""
-    fleets = [camera.fleet for camera in folder.cameras() if camera.fleet.is_file()]
-    if not fleets:
-        return []
-    try:
-        reduce(add, map(Fleet.load, fleets)).save(folder.fleet)
-    except HabitusError as error:
-        return [f"no fleet of all cameras: {error}"]
-    return []
+def joined_fleet(paths: Iterable[Path], corpus: Corpus | None = None) -> Fleet | None:
+    """Return what cameras have in common, by their files; None without any.
+
+    Where documents are given, of those cameras alone that fit them; HabitusError otherwise, if
+    there are different kinds.
+    """
+    fleets = []
+    for path in sorted(paths):
+        try:
+            fleet = Fleet.load(path)
+            if corpus is not None and corpus.vocabulary is not None:
+                fleet.check_fits(corpus.vocabulary, corpus.clip)
+            fleets.append(fleet)
+        except HabitusError:
+            if corpus is None:
+                raise
+    return reduce(add, fleets) if fleets else None
 
 
 def _keep(

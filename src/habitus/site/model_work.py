@@ -10,13 +10,10 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import reduce
 from multiprocessing.connection import Connection
-from operator import add
 from pathlib import Path
 from typing import Any
 
-from habitus.corpus import Corpus
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.files import written_whole
 from habitus.model.inspection import matched_behaviours
@@ -26,7 +23,7 @@ from habitus.scene import Event, SceneModel
 from habitus.scene.fleet import Fleet
 from habitus.scene.habit_model import HALF_LIFE
 from habitus.settings import LearningSettings
-from habitus.site.camera_models import learn_documents
+from habitus.site.camera_models import joined_fleet, learn_documents
 from habitus.site.footage import join_hours, read_footage
 from habitus.site.judging import as_event, with_accepted
 from habitus.site.process import ProgressSender
@@ -69,7 +66,8 @@ def _learnt(job: LearningJob, connection: Connection) -> LearntModel:
     corpus = footage.corpus
     if corpus is None:
         raise InvalidInputError("there is no footage to learn from yet")
-    fleet = fleet_of_others(job.folder, corpus)
+    others = [path for path in job.folder.parent.glob(f"*/{FLEET}") if path.parent != job.folder]
+    fleet = None if corpus.vocabulary is None else joined_fleet(others, corpus)
     n_restarts = RESTARTS.get(job.occasion, LearningSettings.n_restarts)
     learning = LearningSettings(n_restarts=n_restarts, seed=job.seed)
     scene, common = learn_documents(
@@ -111,18 +109,6 @@ def names_again(scene: SceneModel, job: LearningJob) -> tuple[dict[int, str], li
     lost = [name for _, name in job.names if name not in kept.values()]
     notes = [f"no behaviour is like the one called {name!r} any more" for name in lost]
     return dict(sorted(kept.items())), notes
-
-
-def fleet_of_others(folder: Path, corpus: Corpus) -> Fleet | None:
-    """Return what the cameras beside one have in common; None where none fits its documents."""
-    fleets = []
-    for path in sorted(folder.parent.glob(f"*/{FLEET}")):
-        with suppress(HabitusError):
-            fleet = Fleet.load(path)
-            if path.parent != folder and corpus.vocabulary is not None:
-                fleet.check_fits(corpus.vocabulary, corpus.clip)
-                fleets.append(fleet)
-    return reduce(add, fleets) if fleets else None
 
 
 def _taught(scene: SceneModel, fleet: Fleet | None) -> Iterator[str]:

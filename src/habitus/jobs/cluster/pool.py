@@ -1,5 +1,6 @@
 """Workers of a cluster: their tasks, through the loss of workers and of the scheduler."""
 
+import math
 import pickle
 import queue
 import sys
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 from distributed import KilledWorker
 from distributed.client import ClosedClientError
 
+from habitus.backlog import growing_wait
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.corpus.shards import go_on
 from habitus.errors import HabitusError, TaskError, WorkerError
@@ -124,8 +126,9 @@ class ClusterWorkers(Connection):
                 if future.key not in running:
                     continue
                 _, task = running.pop(future.key)
+                within = growing_wait(late[future.key] + 1, FETCH, math.inf)
                 try:
-                    result = _result(future, task, FETCH * 2 ** late[future.key])
+                    result = _result(future, task, within)
                 except TimeoutError:  # its worker died before the result was sent, or it is large
                     late[future.key] += 1
                     running[future.key] = future, task
