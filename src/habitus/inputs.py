@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from habitus.ingest.chunks import Extraction
     from habitus.ingest.clips import DocumentSettings
     from habitus.model import TopicModel
-    from habitus.scene import Detection, Detector, Fleet, SceneModel
+    from habitus.scene import Detection, Detector, SceneModel
     from habitus.scene.camera_check import CameraCheck
     from habitus.video import Source
 
@@ -123,13 +123,6 @@ def load_scene(model: Address | SceneModel) -> SceneModel:
     from habitus.scene import SceneModel
 
     return model if isinstance(model, SceneModel) else SceneModel.load(model)
-
-
-def load_fleet(fleet: Address | Fleet | None) -> Fleet | None:
-    """Return what other cameras have in common, read from a file where an address is given."""
-    from habitus.scene import Fleet
-
-    return fleet if fleet is None or isinstance(fleet, Fleet) else Fleet.load(fleet)
 
 
 def load_detector(model: Address | SceneModel, alerts: AlertSettings) -> Detector:

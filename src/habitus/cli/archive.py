@@ -224,12 +224,7 @@ def _show(overview: habitus.ArchiveOverview) -> None:
             str(camera.unread or "-"),
             f"{camera.learnt['seconds'] / 3600:.1f}" if camera.learnt else "-",
             str(camera.alarms) if camera.judged_hours else "-",
-            _clock(camera.until) if camera.until else "-",
+            camera.ends,
             ", then ".join(era["frames"] for era in camera.eras),
         )
     Screen().print(rows)
-
-
-def _clock(clock: str) -> str:
-    day, _, time = clock.partition("T")
-    return f"{day} {time[:5].replace('-', ':')}"

@@ -152,7 +152,7 @@ def wanted_shards(
     """Return the shards to learn from: those like the last one, of the last days."""
     if not shards:
         return []
-    since = -float("inf") if days is None else shards[-1].start + shards[-1].seconds - days * DAY
+    since = -float("inf") if days is None else shards[-1].end - days * DAY
     return [shard for shard in like_latest(shards) if shard.start >= since]
 
 

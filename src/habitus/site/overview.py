@@ -22,6 +22,16 @@ LEAST_UNUSABLE = 60.0
 """Seconds of a camera that was moved, covered or frozen that are worth a line."""
 
 
+def clock_in_words(clock: str) -> str:
+    """Return the clock of a recording as a person writes it.
+
+    >>> clock_in_words("2026-11-16T13-00-00")
+    '2026-11-16 13:00'
+    """
+    day, _, time = clock.partition("T")
+    return f"{day} {time[:5].replace('-', ':')}"
+
+
 @dataclass(frozen=True)
 class CameraOverview:
     """What an archive holds of one camera."""
@@ -54,6 +64,11 @@ class CameraOverview:
     """Share of each hour that was read, by the hour: "2026-11-16T13"."""
     unread_hours: tuple[str, ...]
     """Hours of recordings that cannot be read."""
+
+    @property
+    def ends(self) -> str:
+        """When the last recording ends, as a person writes it; - where there is none."""
+        return clock_in_words(self.until) if self.until else "-"
 
     def to_json(self) -> dict[str, Any]:
         """Return the overview as plain values."""
@@ -131,7 +146,7 @@ def _camera_overview(
     latest: float,
     zone: tzinfo | None,
 ) -> CameraOverview:
-    between = (other.start - one.start - one.seconds for one, other in pairwise(shards))
+    between = (other.start - one.end for one, other in pairwise(shards))
     gaps = [seconds for seconds in between if seconds > GAP]
     unread, learnt, eras = camera.unread(), learnt_of(camera), tuple(eras_of(shards))
     headers = [judged_header(camera, shard.clock) for shard in shards]
@@ -148,7 +163,7 @@ def _camera_overview(
         unread=len(unread),
         first=shards[0].clock if shards else None,
         last=shards[-1].clock if shards else None,
-        until=f"{_local(shards[-1].start + shards[-1].seconds, zone):{CLOCK}}" if shards else None,
+        until=f"{datetime.fromtimestamp(shards[-1].end, zone):{CLOCK}}" if shards else None,
         gaps=len(gaps),
         gap_hours=sum(gaps) / HOUR,
         n_bytes=sum(shard.n_bytes for shard in shards),
@@ -188,17 +203,12 @@ def covered_hours(shards: Sequence[RecordedShard], zone: tzinfo | None = None) -
     """Return the share of each hour that was read, by the hour as clocks of a zone show it."""
     seconds: dict[str, float] = {}
     for shard in shards:
-        start, end = shard.start, shard.start + shard.seconds
+        start, end = shard.start, shard.end
         while start < end:
-            local = _local(start, zone)
+            local = datetime.fromtimestamp(start, zone)
             past = 60.0 * local.minute + local.second + 1e-6 * local.microsecond
             until = min(end, start + HOUR - past)
             key = local.strftime("%Y-%m-%dT%H")
             seconds[key] = seconds.get(key, 0.0) + until - start
             start = until
     return {hour: min(found / HOUR, 1.0) for hour, found in sorted(seconds.items())}
-
-
-def _local(seconds: float, zone: tzinfo | None) -> datetime:
-    """Return a time as clocks of a zone show it; of this machine's if None."""
-    return datetime.fromtimestamp(seconds, zone)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from zlib import crc32
@@ -98,11 +99,7 @@ def due(
 
 def _again_at(past: Sequence[PastLearning]) -> float:
     """Return when something may be tried again, after the failures at the end of what was done."""
-    n_failed = 0
-    for learning in reversed(past):
-        if learning.succeeded:
-            break
-        n_failed += 1
+    n_failed = len([*takewhile(lambda learning: not learning.succeeded, reversed(past))])
     if not n_failed:
         return -np.inf
     ended = past[-1].ended or past[-1].started

@@ -335,8 +335,7 @@ def lacks_index(path: Path) -> bool:
 def overlaps(shards: Sequence[RecordedShard]) -> Iterator[str]:
     """Say which times of a camera two recordings are of; shards are in order of time."""
     for one, other in pairwise(shards):
-        excess = one.start + one.seconds - other.start
-        if excess > OVERLAP:
+        if one.end - other.start > OVERLAP:
             yield (
                 f"times overlap: {one.name} lasts {clock(one.seconds)}, but {other.name} begins "
                 f"{clock(other.start - one.start)} after it: name the start of recordings in the "

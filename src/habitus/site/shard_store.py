@@ -121,6 +121,11 @@ class RecordedShard(NamedTuple):
         return self.n_documents * self.clip
 
     @property
+    def end(self) -> float:
+        """When the recording ends, in seconds since the epoch."""
+        return self.start + self.seconds
+
+    @property
     def name(self) -> str:
         """Address of the recording, as it may be shown."""
         return redacted(self.origin["address"])
