@@ -13,8 +13,8 @@ PATIENCE = 20.0
 """Seconds that a camera has to show a picture."""
 SHORTEST = 2.0
 """Seconds of a video, at least: anything shorter is a picture."""
-# What the process has loaded before its memory is limited.
-PRELOAD = "habitus.site.live_picture,habitus.video"
+# What the process has loaded before its time is counted.
+PRELOAD = "habitus.video"
 
 
 class ProbedVideo(NamedTuple):
