@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import InvalidInputError, VideoError
 from habitus.files import check_output, checked_path, kind_of
-from habitus.jobs.workers import Workers, number_of_workers
+from habitus.jobs.workers import Workers
 from habitus.progress import ProgressCallback
 from habitus.settings import OPENING, Address, AlertSettings, ReadingSettings, check_unused
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from habitus.ingest.chunks import Extraction
     from habitus.ingest.clips import DocumentSettings
     from habitus.model import TopicModel
-    from habitus.scene import Detection, Detector, Fleet, SceneModel
+    from habitus.scene import Detection, Detector, SceneModel
     from habitus.scene.camera_check import CameraCheck
     from habitus.video import Source
 
@@ -75,35 +75,16 @@ def judged_sources(
     """Return all documents of sources, to be judged by one detector."""
     detector = load_detector(judge, alerts)
     camera = camera_check(judge, detector.model, output, force)
-    opened = [each if isinstance(each, Corpus) else reading.open(each)[0] for each in sources]
-    number_of_workers(reading.jobs)
+    opened = [None if isinstance(each, Corpus) else reading.open(each)[0] for each in sources]
     with reading.workers() as workers:
         # Labels count from the start of the footage: nothing is skipped before it is judged.
-        ingestion = Ingestion(replace(reading, skip=None), workers, progress)
-        return [_judged_source(source, detector, camera, ingestion) for source in opened]
-
-
-def _judged_source(
-    source: Source | Corpus,
-    detector: Detector,
-    camera: CameraCheck | None,
-    ingestion: Ingestion,
-) -> JudgedSource:
-    name, video, notes = "the corpus", None, list[str]()
-    if isinstance(source, Corpus):
-        corpus, _ = ingestion.read(source, None)
-    elif is_corpus_file(source):
-        name, (corpus, _) = source.name, ingestion.read(source.address, None)
-    else:
-        name, video, settings = source.name, source, settings_of(detector.model)
-        if not video.is_live:
-            check_geometry(detector.model, video)
-        corpus, notes = ingestion.extract([video], settings)
-    if not len(corpus):
-        raise InvalidInputError(f"{name}: no document in it")
-    if camera is not None:
-        camera.check(corpus, name)
-    return JudgedSource(name, corpus, video, tuple(notes), detector)
+        ingestion, judged = Ingestion(replace(reading, skip=None), workers, progress), []
+        for given, source in zip(sources, opened, strict=True):
+            name = "the corpus" if source is None else source.name
+            corpus, notes = ingestion.read_like(detector.model, given, name, camera)
+            video = None if source is None or is_corpus_file(source) else source
+            judged.append(JudgedSource(name, corpus, video, tuple(notes), detector))
+        return judged
 
 
 def settings_of(model: TopicModel) -> DocumentSettings:
@@ -142,13 +123,6 @@ def load_scene(model: Address | SceneModel) -> SceneModel:
     from habitus.scene import SceneModel
 
     return model if isinstance(model, SceneModel) else SceneModel.load(model)
-
-
-def load_fleet(fleet: Address | Fleet | None) -> Fleet | None:
-    """Return what other cameras have in common, read from a file where an address is given."""
-    from habitus.scene import Fleet
-
-    return fleet if fleet is None or isinstance(fleet, Fleet) else Fleet.load(fleet)
 
 
 def load_detector(model: Address | SceneModel, alerts: AlertSettings) -> Detector:
@@ -231,25 +205,31 @@ class Ingestion(NamedTuple):
         if len(corpora) < len(opened):
             raise InvalidInputError("give videos or corpora, not both at once")
         loaded = [Corpus.load(source.address) for source in corpora]
-        whole = sources if isinstance(sources, Corpus) else Corpus.joined(loaded)
-        corpus = first_seconds(whole, self.reading.duration)
+        corpus = sources if isinstance(sources, Corpus) else Corpus.joined(loaded)
+        if self.reading.duration is not None:
+            corpus = corpus.take((corpus.times < self.reading.duration).nonzero()[0])
         return Extraction(without_first(corpus, self.reading.skip, "the footage"), [])
 
-    def read_further(
-        self, sources: Address | Corpus | Sequence[Address], scene: SceneModel
+    def read_like(
+        self,
+        model: TopicModel,
+        sources: Address | Corpus | Sequence[Address],
+        name: str,
+        camera: CameraCheck | None,
     ) -> Extraction:
-        """Return documents made as those that a model was learnt from."""
+        """Return documents made as those that a model was learnt from, and of its scene."""
         settings = None
-        if not isinstance(sources, Corpus):
-            opened = self.reading.open(sources)
-            videos = [source for source in opened if not is_corpus_file(source)]
-            settings = settings_of(scene.model) if videos else None
-            for video in videos:
+        opened = [] if isinstance(sources, Corpus) else self.reading.open(sources)
+        for video in opened:
+            if not is_corpus_file(video):
+                settings = settings_of(model)
                 if not video.is_live:
-                    check_geometry(scene.model, video)
+                    check_geometry(model, video)
         extraction = self.read(sources, settings)
         if not len(extraction.corpus):
-            raise InvalidInputError("no document in the footage to add")
+            raise InvalidInputError(f"{name}: no document in it")
+        if camera is not None:
+            camera.check(extraction.corpus, name)
         return extraction
 
 
@@ -269,13 +249,6 @@ def large_corpora(
         return None
     size = sum(Path(source.address).stat().st_size for source in opened)
     return ShardedCorpus.open([source.address for source in opened]) if size > LARGE else None
-
-
-def first_seconds(corpus: Corpus, duration: float | None) -> Corpus:
-    """Return the documents that start within the first `duration` seconds."""
-    if duration is None:
-        return corpus
-    return corpus.take((corpus.times < duration).nonzero()[0])
 
 
 def without_first(corpus: Corpus, skip: float | None, name: str) -> Corpus:

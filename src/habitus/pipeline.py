@@ -31,7 +31,6 @@ from habitus.inputs import (
     judged_sources,
     labelled_footage,
     large_corpora,
-    load_fleet,
     load_scene,
 )
 from habitus.progress import ProgressCallback, ignore_progress
@@ -175,7 +174,7 @@ def learn(
     SceneModel
         The model, its calibration, the documents it was learnt from and notes.
     """
-    from habitus.scene import learn_scene
+    from habitus.scene import Fleet, learn_scene
 
     check_outputs(sources, *_masks(documents), fleet, force=force, model=output)
     check_seconds("half_life", half_life)
@@ -191,7 +190,7 @@ def learn(
         check_unused(learning, "a model to update")
         scene, notes = _updated(sources, update, output, half_life, force, reading, progress)
     else:
-        common, options = load_fleet(fleet), learning.model_options()
+        common = Fleet.load(fleet) if isinstance(fleet, str | PathLike) else fleet
         with reading.workers() as workers:
             corpus: Corpus | ShardedCorpus | None = large_corpora(sources, reading)
             if corpus is None:
@@ -204,7 +203,7 @@ def learn(
                 workers=workers,
                 progress=progress,
                 n_jobs=reading.jobs,
-                **options,
+                **learning.model_options(),
             )
     if output is not None:
         scene.save(output)
@@ -223,12 +222,10 @@ def _updated(
 ) -> tuple[SceneModel, Sequence[str]]:
     """Return a model with further footage, and notes about that; see `learn`."""
     before = load_scene(update)
+    camera = camera_check(update, before.model, output, force)
     with reading.workers() as workers:
         ingestion = Ingestion(reading, workers, progress, output)
-        corpus, notes = ingestion.read_further(sources, before)
-    camera = camera_check(update, before.model, output, force)
-    if camera is not None:
-        camera.check(corpus, "the footage")
+        corpus, notes = ingestion.read_like(before.model, sources, "the footage", camera)
     return before.updated(corpus, half_life=half_life), notes
 
 

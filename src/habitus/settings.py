@@ -7,8 +7,8 @@ nothing that takes time.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -77,11 +77,13 @@ class ReadingSettings:
         options = {name: getattr(self, name) for name in OPENING}
         return [Source(os.fspath(address), **options) for address in addresses]
 
-    def workers(self) -> AbstractContextManager[Workers | None]:
-        """Return the workers of the cluster; None where there is none."""
-        from habitus.jobs.cluster import cluster_workers
+    @contextmanager
+    def workers(self) -> Iterator[Workers | None]:
+        """Give the workers of the cluster while the block runs; None where none is named."""
+        from habitus.jobs.cluster import open_workers
 
-        return cluster_workers(self.cluster, self.jobs)
+        with open_workers(self.cluster, self.jobs) as workers:
+            yield workers if self.cluster is not None else None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from reference.consoles import entry
 from reference.processes import LONG, wait_until
 
 
-def no_answer(target: str, job: object, *, within: float):
+def no_answer(target: str, *arguments: object, within: float):
     raise HabitusError(f"no answer within {within:g} s")
 
 

@@ -21,7 +21,6 @@ from habitus.site.footage import (
     read_footage,
     thin,
 )
-from habitus.site.relearning import ThinningJob
 from reference.processes import LONG, wait_until
 
 SETTINGS = DocumentSettings()
@@ -59,7 +58,7 @@ def write(
         condition = (conditions or {}).get(k, Condition.USABLE)
         follows = k > first and k not in breaks
         writer.add(document(k, grid=grid), at + k - first, condition, grid, follows=follows)
-    writer.close()
+    writer.flush()
     return writer
 
 
@@ -84,7 +83,7 @@ def test_documents_come_back_with_times_sequences_and_conditions(tmp_path):
     assert corpus.picture.shape == (GRID.height, GRID.width, 3)
     assert corpus.picture.min() >= 40
     assert corpus.settings == SETTINGS.to_json(GRID)
-    assert writer.kept() == (398.0, START, START + 400)
+    assert writer.kept == (398.0, START, START + 400)
 
 
 def test_a_minute_is_on_disk_as_soon_as_it_is_over(tmp_path):
@@ -93,7 +92,7 @@ def test_a_minute_is_on_disk_as_soon_as_it_is_over(tmp_path):
         writer.add(document(n), START + n, Condition.USABLE, GRID, follows=n > 0)
     assert [path.name for path in tmp_path.iterdir()] == ["20260301T105000.corpus"]
     assert len(read_footage(tmp_path).corpus) == 60
-    assert writer.kept() == (60.0, START, START + 60)
+    assert writer.kept == (60.0, START, START + 60)
 
 
 def test_hours_are_joined_and_nothing_changes(tmp_path):
@@ -112,7 +111,7 @@ def test_hours_are_joined_and_nothing_changes(tmp_path):
     assert same(after, range(1500))
     assert after.times.tolist() == before.times.tolist()
     assert after.lengths.tolist() == before.lengths.tolist() == [700, 800]
-    assert FootageWriter(tmp_path, SETTINGS).kept() == (1500.0, START, START + 1500)
+    assert FootageWriter(tmp_path, SETTINGS).kept == (1500.0, START, START + 1500)
     for path in tmp_path.iterdir():
         assert "packing" in corpus_header(path).header, "an hour is a shard, as of an archive"
         Corpus.load(path).save(path)  # as hours were written before
@@ -128,7 +127,7 @@ def test_joining_that_was_cut_short_counts_nothing_twice(tmp_path):
     for name, contents in list(kept.items())[3:]:  # as if it had been killed while deleting
         (tmp_path / name).write_bytes(contents)
     assert same(read_footage(tmp_path).corpus, range(600))
-    assert FootageWriter(tmp_path, SETTINGS).kept().seconds == 600
+    assert FootageWriter(tmp_path, SETTINGS).kept.seconds == 600
     write(tmp_path, 60, at=START + 700, first=700)  # 11:01:40
     join_hours(tmp_path, START + DAY)
     assert same(read_footage(tmp_path).corpus, [*range(600), *range(700, 760)])
@@ -175,13 +174,13 @@ def test_footage_is_thinned_evenly_and_learnt_from_as_before(tmp_path):
     write(tmp_path, 2 * 3600)
     before = read_footage(tmp_path).corpus
     size = sum(path.stat().st_size for path in tmp_path.iterdir())
-    thin(ThinningJob(tmp_path, 0.25, START + 4 * 3600))
+    thin(tmp_path, 0.25, START + 4 * 3600)
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 0.4 * size
     after = read_footage(tmp_path).corpus
     assert 0.2 * len(before) < len(after) < 0.3 * len(before)
     assert set(after.times) < set(before.times)
     assert after.times.max() - after.times.min() > 0.9 * 2 * 3600
-    thin(ThinningJob(tmp_path, 0.01, START + 4 * 3600))
+    thin(tmp_path, 0.01, START + 4 * 3600)
     assert len(read_footage(tmp_path).corpus) == len(after), "less than a segment would stay"
 
 
@@ -221,7 +220,7 @@ def test_a_camera_that_changes_its_frame_size_begins_anew(tmp_path):
     for n in range(30):
         grid = GRID if n < 20 else OTHER_GRID
         writer.add(document(n, grid=grid), START + n, Condition.USABLE, grid)
-    writer.close()
+    writer.flush()
     corpus = read_footage(tmp_path).corpus
     assert (len(corpus), corpus.vocabulary) == (10, OTHER_GRID)
 
@@ -234,12 +233,12 @@ def test_old_footage_is_deleted_and_foreign_files_are_not(tmp_path):
     writer = write(tmp_path, 120, learn_days=2)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["20260301T105000.corpus", "20260301T105100.corpus", "notes.corpus"]
-    assert writer.kept() == (120.0, START, START + 120)
+    assert writer.kept == (120.0, START, START + 120)
 
 
 def test_nothing_is_nothing(tmp_path):
     assert read_footage(tmp_path / "no folder") == (None, [])
-    assert FootageWriter(tmp_path, SETTINGS).kept() is None
+    assert FootageWriter(tmp_path, SETTINGS).kept is None
     write(tmp_path, 60)
     assert read_footage(tmp_path, START + HOUR) == (None, [])
 
@@ -277,7 +276,7 @@ def test_what_was_dropped_while_the_disk_was_full_is_a_gap(tmp_path):
         with disk:
             for n in numbers:
                 writer.add(document(n), START + n, Condition.USABLE, GRID, follows=n > 0)
-    writer.close()
+    writer.flush()
     corpus = read_footage(tmp_path).corpus
     before, after = corpus.lengths
     assert before == 60
@@ -289,7 +288,7 @@ def test_pictures_go_on_where_the_clock_was_set_back(tmp_path):
     writer.add(document(0), START + DAY, Condition.USABLE, GRID)
     for k in range(3):
         writer.add(document(1 + 5 * k), START + 10 * k, Condition.USABLE, GRID)
-    writer.close()
+    writer.flush()
     assert (read_footage(tmp_path, START + DAY).corpus.picture == 40).all()
     assert (read_footage(tmp_path, START, START + HOUR).corpus.picture == 41).all()
 
@@ -311,7 +310,7 @@ def test_a_file_that_was_being_written_is_no_damage(tmp_path):
     writer = FootageWriter(tmp_path, SETTINGS)
     for n in range(60):
         writer.add(document(n), START + n, Condition.USABLE, GRID, follows=n > 0)
-    writer.close()
+    writer.flush()
     (tmp_path / f".habitus-{0:016x}.corpus").write_bytes(b"half")
     corpus, notes = read_footage(tmp_path)
     assert notes == []

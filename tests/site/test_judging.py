@@ -17,7 +17,7 @@ from habitus.site.filing import Filing
 from habitus.site.journal import SiteEvent, filed_events
 from habitus.site.judging import Judging, with_accepted
 from habitus.site.pipe_messages import Adjust, Report
-from habitus.site.zones import WeekHours, Zone
+from habitus.site.zones import DAYS, WeekHours, Zone
 from habitus.video import Reader, Source
 from reference.footage import encode
 from reference.processes import wait_until
@@ -120,8 +120,9 @@ def test_what_was_accepted_is_counted_as_normal(
     soon(lambda: filed(filing, "ended"))
     (event,) = (entry.details for entry in filed(filing, "ended"))
     plain = SceneModel.load(model)
-    taught = with_accepted(plain, [json.loads(json.dumps(event))])
-    again = with_accepted(plain, [{"habitus": "event"}, event])
+    taught, n_unfit = with_accepted(plain, [json.loads(json.dumps(event))])
+    again, n_unfit_again = with_accepted(plain, [{"habitus": "event"}, event])
+    assert (n_unfit, n_unfit_again) == (0, 1)
     assert plain.habits is not None
     assert taught.habits is not None
     assert again.habits is not None
@@ -158,7 +159,7 @@ def test_an_event_says_in_which_zone_it_is(
     "zone",
     [
         Zone("Road", "watch", LOWER),
-        Zone("Gate", "own", UPPER, hours=(WeekHours((), 0, 0),)),
+        Zone("Gate", "own", UPPER, hours=(WeekHours((), "00:00", "00:00"),)),
     ],
     ids=["another one is watched", "never armed"],
 )
@@ -169,7 +170,7 @@ def test_a_zone_silences(arrivals: list[LiveDocument], model: Path, filing: Fili
 
 
 def test_a_zone_that_is_watched_raises(arrivals: list[LiveDocument], model: Path, filing: Filing):
-    armed = WeekHours(tuple(range(7)), 0, 0)
+    armed = WeekHours(DAYS, "00:00", "00:00")
     (ended,) = ended_with(arrivals, model, filing, Zone("Gate", "watch", UPPER, hours=(armed,)))
     assert (ended.alarm, ended.details["zone"]) == (True, "Gate")
 
@@ -253,7 +254,7 @@ def test_the_same_footage_is_no_alarm_once_it_was_called_normal(
     assert len(event["track"]) > 1, "an event of several documents"
     assert sum(point["normality"] < judging.threshold for point in event["track"]) > 1
 
-    taught = with_accepted(SceneModel.load(model), [event])
+    taught, _ = with_accepted(SceneModel.load(model), [event])
     detector = taught.detector(alerts_per_day=300.0)
     again = [
         detector.step(arrival.document, vocabulary=arrival.vocabulary)

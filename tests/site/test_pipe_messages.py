@@ -65,4 +65,4 @@ def test_a_server_that_is_gone_is_an_order_to_stop(ends: tuple[ServerLink, Conne
     server.close()
     assert link.stop.wait(LONG)
     link.send(NewEntry("nobody reads it"))
-    wait_until(lambda: not link._sender.is_alive(), "nothing is sent any more")
+    wait_until(lambda: not link._waiting[NewEntry], "it is not kept for anybody")

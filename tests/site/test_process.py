@@ -98,7 +98,7 @@ def camera(fork_server: ForkServer, tmp_path: Path) -> Iterator[Start]:
         folder = tmp_path / "camera"
         folder.mkdir(exist_ok=True)
         job["options"] = {"local": True, **job.get("options", {})}
-        given = {"alerts_per_day": 144.0} | job  # what minutes of footage can tell
+        given = {"alerts": Adjust(144.0)} | job  # what minutes of footage can tell
         process = CameraProcess(CameraJob("camera", folder, str(address), **given), fork_server)
         processes.append(process)
         return Listener(process)
@@ -313,7 +313,8 @@ def test_another_frame_size_than_the_model_is_refused(camera: Start, video: Path
 
 def test_a_mask_that_leaves_nothing_is_refused(camera: Start, video: Path):
     everything = ((0.0, 0.0), (WIDTH, 0.0), (WIDTH, HEIGHT), (0.0, HEIGHT))
-    seen = camera(video, kind="playback", zones=(Zone("All", "ignore", everything),))
+    zones = (Zone("All", "ignore", everything),)
+    seen = camera(video, kind="playback", alerts=Adjust(144.0, zones))
     seen.wait_for_state(CameraState.REFUSED)
     assert "no cell" in seen.all(StateChanged)[-1].reason
 

@@ -27,6 +27,7 @@ from habitus.site.model_work import learn_from_footage
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.relearning import (
     FIRST_WAIT,
+    LEARNING,
     LONGEST_WAIT,
     LearningFailure,
     LearningJob,
@@ -37,7 +38,6 @@ from habitus.site.relearning import (
     learning_reports,
     signature,
     silenced_by,
-    start_learning,
 )
 from habitus.site.shard_store import FLEET
 from habitus.video import Reader, Source
@@ -156,13 +156,13 @@ def watched(folder: Path, lanes, *, turns: int = 5) -> Path:
     for n in range(turns * len(normal)):
         document = normal[n % len(normal)]
         writer.add(document, START + n, Condition.USABLE, vocabulary, follows=n > 0)
-    writer.close()
+    writer.flush()
     return folder
 
 
 def learn(job: LearningJob, fork_server: ForkServer) -> list:
     """All reports of a learning."""
-    process, reports = start_learning(job, fork_server), []
+    process, reports = fork_server.start_process(LEARNING, job), []
 
     def done() -> bool:
         reports.extend(learning_reports(process))
@@ -188,7 +188,7 @@ def events(camera, lanes, tmp_path_factory):
     writer = FootageWriter(tmp_path_factory.mktemp("judged"), SETTINGS)
     for n, document in enumerate(found):
         writer.add(document, START + n, Condition.USABLE, vocabulary, follows=n > 0)
-    writer.close()
+    writer.flush()
     corpus = read_footage(writer.folder).corpus
     detection = habitus.detect(corpus, folder / "model-1.habitus", alerts=2000)
     return [event.to_json() for event in detection.events]
@@ -264,7 +264,7 @@ def test_what_cannot_be_learnt_is_told(tmp_path, fork_server):
 
 def test_a_full_disk_fails_and_leaves_no_half_model(tmp_path, lanes, fork_server):
     folder = watched(tmp_path, lanes, turns=1)
-    process = start_learning(LearningJob(folder, "first"), fork_server)
+    process = fork_server.start_process(LEARNING, LearningJob(folder, "first"))
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1024, 1024))
     reports = []
     wait_until(
@@ -281,14 +281,16 @@ def test_a_full_disk_fails_and_leaves_no_half_model(tmp_path, lanes, fork_server
 
 def test_a_learning_is_niced(tmp_path, lanes):
     with ForkServer("habitus.site.model_work") as fork_server:
-        process = start_learning(LearningJob(watched(tmp_path, lanes), "night"), fork_server)
+        process = fork_server.start_process(
+            LEARNING, LearningJob(watched(tmp_path, lanes), "night")
+        )
         wait_until(lambda: psutil.Process(process.pid).nice() >= 10, "low priority")
         process.end()
 
 
 def test_a_learning_that_is_killed_fails(tmp_path, lanes, fork_server):
     folder = watched(tmp_path, lanes)
-    process = start_learning(LearningJob(folder, "night"), fork_server)
+    process = fork_server.start_process(LEARNING, LearningJob(folder, "night"))
     psutil.Process(process.pid).kill()
     reports = []
     wait_until(
@@ -306,7 +308,7 @@ def test_a_learning_that_is_killed_fails(tmp_path, lanes, fork_server):
 
 def test_a_learning_ends_with_the_server(tmp_path, lanes, fork_server):
     folder = watched(tmp_path, lanes)
-    process = start_learning(LearningJob(folder, "night"), fork_server)
+    process = fork_server.start_process(LEARNING, LearningJob(folder, "night"))
     assert running(process.pid)
     process.connection.close()  # as the end of the server does
     wait_until(lambda: not running(process.pid), "its end")

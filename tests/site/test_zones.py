@@ -6,10 +6,9 @@ import pytest
 
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError
-from habitus.site.zones import WeekHours, Zone, ZoneMap, check_zones, ignored
+from habitus.site.zones import DAYS, WeekHours, Zone, ZoneMap, check_zones, ignored
 
 GRID = Vocabulary.of_frame(192, 144)
-EVERY = tuple(range(7))
 
 
 def rectangle(
@@ -49,12 +48,12 @@ def test_only_zones_are_watched_once_one_says_so():
 @pytest.mark.parametrize(
     ("hours", "armed"),
     [
-        (WeekHours(EVERY, 8 * 60, 17 * 60), {8, 12, 16}),
-        (WeekHours(EVERY, 22 * 60, 6 * 60), {0, 5, 22}),
-        (WeekHours((2,), 22 * 60, 6 * 60), {22}),
-        (WeekHours((1,), 22 * 60, 6 * 60), {0, 5}),
-        (WeekHours((2,), 0, 0), {0, 5, 6, 8, 12, 16, 17, 22}),
-        (WeekHours((3,), 0, 0), set()),
+        (WeekHours(DAYS, "08:00", "17:00"), {8, 12, 16}),
+        (WeekHours(DAYS, "22:00", "06:00"), {0, 5, 22}),
+        (WeekHours(("wed",), "22:00", "06:00"), {22}),
+        (WeekHours(("tue",), "22:00", "06:00"), {0, 5}),
+        (WeekHours(("wed",), "00:00", "00:00"), {0, 5, 6, 8, 12, 16, 17, 22}),
+        (WeekHours(("thu",), "00:00", "00:00"), set()),
     ],
     ids=["day", "night", "night of today", "night of yesterday", "whole day", "tomorrow"],
 )
@@ -72,7 +71,10 @@ def test_plain_values_are_a_zone():
     assert Zone.of(values) == Zone("Gate", "watch", ((0, 0), (8, 0), (8, 8.5)))
     with_more = Zone.of(values | {"alerts_per_day": 0.5, "hours": [span, span | {"days": []}]})
     assert with_more.alerts_per_day == 0.5
-    assert with_more.hours == (WeekHours((0, 6), 1320, 390), WeekHours(EVERY, 1320, 390))
+    assert with_more.hours == (
+        WeekHours(("mon", "sun"), "22:00", "06:30"),
+        WeekHours(DAYS, "22:00", "06:30"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,11 @@ def test_plain_values_are_a_zone():
         ([Zone("A", "own", ((0, 0), (4, 4), (8, 8)))], "zone 'A' must be a polygon with an area"),
         ([Zone("A", "ignore", rectangle(0, 0, 8, 8), 1.0)], "neither budget nor hours"),
         (
-            [Zone("A", "ignore", rectangle(0, 0, 8, 8), None, (WeekHours(EVERY, 0, 0),))],
+            [
+                Zone(
+                    "A", "ignore", rectangle(0, 0, 8, 8), None, (WeekHours(DAYS, "00:00", "00:00"),)
+                )
+            ],
             "neither budget nor hours",
         ),
     ],

@@ -10,7 +10,6 @@ from sqlalchemy import select
 
 from habitus.jobs.fork_server import ForkServer
 from habitus.site.pipe_messages import CameraState, JudgedDocument, StateChanged
-from habitus.site.relearning import ThinningJob
 from habitus.web import queries, retention, store
 from habitus.web.administration import remove_camera
 from habitus.web.database import CameraRow, Channel, EventRow, Minute, OutboxEntry, TroubleRow
@@ -118,8 +117,8 @@ def test_documents_are_thinned_before_a_clip_goes(
     cameras: Console, fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where they are plenty; otherwise clips go first, and documents at the end."""
-    asked: list[ThinningJob] = []
-    monkeypatch.setattr(fork_server, "ask", lambda target, job, within: asked.append(job))
+    asked: list[tuple[Path, float, float]] = []
+    monkeypatch.setattr(fork_server, "ask", lambda target, *thin, within: asked.append(thin))
     cameras.supervisor = Mock(fork_server=fork_server, learner=Mock(now=None))
     documents = cameras.settings.camera_folder("north") / "documents"
     put(cameras, "a", START)
@@ -128,8 +127,8 @@ def test_documents_are_thinned_before_a_clip_goes(
     with cameras.database.transaction() as session:
         write_preferences(session, {"quota_bytes": 250 * MB})
     keep_quota(cameras)
-    assert asked[0].folder == documents
-    assert asked[0].share == pytest.approx(1 - 61 / 300, abs=0.01)
+    assert asked[0][0] == documents
+    assert asked[0][1] == pytest.approx(1 - 61 / 300, abs=0.01)
 
     (documents / "20250615T15.corpus").unlink()
     asked.clear()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import typer
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import ALERTS, LEARNING, argument, option
+from habitus.cli.options import ALERTS, LEARNING, READING, USUAL, argument, option, together
 from habitus.cli.screen import Screen, table
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
@@ -22,6 +22,31 @@ OF_THE_ARCHIVE = {"clip", "cell", "motion", "words", "mask", "region", "fast", "
 """Options that an archive has once it is there."""
 FOLDER = argument("Folder of the archive.", "DIR")
 CAMERAS = option(None, "Only this camera; may be given several times.", "--camera")
+SETTLED = option(30.0, "Leave recordings that changed in the last N seconds for the next run.")
+MODELS = together(
+    LEARNING,
+    **options.SIZES,
+    n_restarts=option(USUAL, "Independent runs per camera.", "--restarts"),
+    seed=option(USUAL, "Same seed, same models."),
+)
+
+
+def _history(days: float | None, half_life: str) -> dict[str, Any]:
+    """Return how older footage counts, as the library takes it."""
+    seconds = None if half_life == "never" else habitus.parse_duration(half_life)
+    return {"days": days, "half_life": seconds}
+
+
+HISTORY = together(
+    _history,
+    days=option(None, "Learn from the last N days of each camera only."),
+    half_life=option(
+        "14d",
+        "Older footage counts half after this much further footage, such as 7d; 'never' if "
+        "nothing is to fade.",
+        metavar="TIME",
+    ),
+)
 
 app = typer.Typer(
     name="archive",
@@ -31,49 +56,17 @@ app = typer.Typer(
 )
 
 
-@dataclass(frozen=True)
-class RecordingOptions(options.ClusterOptions):
-    """Which recordings are read, and by whom."""
-
-    settled: float = option(
-        30.0, "Leave recordings that changed in the last N seconds for the next run."
-    )
-    jobs: int = option(-1, "Processes; -1 for one per core. Never changes a result.")
-
-
-@dataclass(frozen=True)
-class ModelOptions(options.SizeOptions):
-    """How models are learnt."""
-
-    n_restarts: int = option(LEARNING.n_restarts, "Independent runs per camera.", "--restarts")
-    seed: int = option(LEARNING.seed, "Same seed, same models.")
-
-
-@dataclass(frozen=True)
-class HistoryOptions(options.OptionGroup):
-    """How older footage counts."""
-
-    days: float | None = option(None, "Learn from the last N days of each camera only.")
-    half_life: str = option(
-        "14d",
-        "Older footage counts half after this much further footage, such as 7d; 'never' if "
-        "nothing is to fade.",
-        metavar="TIME",
-    )
-
-    def seconds(self) -> float | None:
-        """Return the half-life; None if nothing is to fade."""
-        return None if self.half_life == "never" else habitus.parse_duration(self.half_life)
-
-
 @app.command()
 @options.command
 def learn(
     *,
     context: typer.Context,
-    documents: options.DocumentOptions,
-    recordings: RecordingOptions,
-    models: ModelOptions,
+    documents: Any = options.DOCUMENTS,
+    reading: habitus.ReadingSettings = together(
+        READING, cluster=options.CLUSTER, jobs=options.JOBS, fast=options.FAST
+    ),
+    settled: float = SETTLED,
+    models: habitus.LearningSettings = MODELS,
     patterns: list[str] | None = argument(
         "Where recordings are: 'recordings/{camera}/{date}/{hour}.mp4', with {camera}, {date} or "
         "{year} {month} {day}, {hour}, {time}, {minute}, {second} and *; paths, s3://... or any "
@@ -83,7 +76,7 @@ def learn(
     ),
     output: str = option("archive", "Folder of the archive.", "--output", "-o", metavar="DIR"),
     cameras: list[str] | None = CAMERAS,
-    history: HistoryOptions,
+    history: dict[str, Any] = HISTORY,
     fleet: str | None = option(
         None,
         "What other cameras have in common, for cameras with little footage: the file "
@@ -95,7 +88,6 @@ def learn(
         "Time zone that recordings are named in, such as Europe/Berlin; this machine's if not "
         "given.",
     ),
-    fast: bool = options.FAST,
     as_json: bool = options.json_option("Print the result as JSON."),
 ) -> None:
     """Learn one model per camera from recordings, of which only what is new is read.
@@ -114,17 +106,14 @@ def learn(
             patterns or (),
             output=output,
             cameras=cameras or (),
-            days=history.days,
-            half_life=history.seconds(),
             fleet=fleet,
             timezone=timezone,
-            settled=recordings.settled,
-            documents=documents.settings(),
-            learning=habitus.LearningSettings(**vars(models)),
-            reading=habitus.ReadingSettings(
-                fast=fast, jobs=recordings.jobs, cluster=recordings.cluster
-            ),
+            settled=settled,
+            documents=documents,
+            learning=models,
+            reading=reading,
             progress=progress,
+            **history,
         )
     _note(archive.notes)
     if as_json:
@@ -140,7 +129,9 @@ def learn(
 def detect(
     *,
     folder: str = FOLDER,
-    recordings: RecordingOptions,
+    cluster: str | None = options.CLUSTER,
+    settled: float = SETTLED,
+    jobs: int = options.JOBS,
     alerts_per_day: float = option(
         ALERTS.BUDGET,
         "The budget: alerts per day that normal footage of all cameras together may raise.",
@@ -163,10 +154,12 @@ def detect(
             alerts_per_day=alerts_per_day,
             cameras=cameras or (),
             again=again,
+            settled=settled,
+            cluster=cluster,
+            jobs=jobs,
             progress=progress,
-            **vars(recordings),
         )
-    _note(map(str, detection.troubles))
+    _note(detection.troubles)
     if as_json:
         for moment in detection.moments:
             typer.echo(moment.line())
@@ -231,12 +224,7 @@ def _show(overview: habitus.ArchiveOverview) -> None:
             str(camera.unread or "-"),
             f"{camera.learnt['seconds'] / 3600:.1f}" if camera.learnt else "-",
             str(camera.alarms) if camera.judged_hours else "-",
-            _clock(camera.until) if camera.until else "-",
+            camera.ends,
             ", then ".join(era["frames"] for era in camera.eras),
         )
     Screen().print(rows)
-
-
-def _clock(clock: str) -> str:
-    day, _, time = clock.partition("T")
-    return f"{day} {time[:5].replace('-', ':')}"

@@ -2,10 +2,11 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import argument, option
+from habitus.cli.options import LEARNING, READING, USUAL, argument, option, together
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
 
@@ -22,8 +23,8 @@ def compare(
         "--labels",
         "-l",
     ),
-    documents: options.DocumentOptions,
-    reading: options.ClusterReadingOptions,
+    documents: Any = options.DOCUMENTS,
+    reading: habitus.ReadingSettings = together(READING, **options.READ_ANYWHERE),
     output: str = option(
         "comparison",
         "Folder for the page, the Markdown file and every run's scores.",
@@ -33,7 +34,9 @@ def compare(
     train: str = option(
         "300s", "Learn from this much of its beginning, judge the rest: 300s, 5min, 5:00."
     ),
-    sizes: options.SizeOptions,
+    learning: habitus.LearningSettings = together(
+        LEARNING, **options.SIZES, seed=option(USUAL, "Same seed, same figures.")
+    ),
     runs: int = option(20, "Runs of each method from different random starts."),
     methods: str = option(
         "",
@@ -41,7 +44,6 @@ def compare(
         "baselines; or a single one such as gibbs-H or lda.",
     ),
     label_line: int | None = options.LABEL_LINE,
-    seed: int = option(0, "Same seed, same figures."),
     as_json: bool = options.json_option("Print all figures as JSON."),
 ) -> None:
     """Rerun the paper's experiment on a labelled video, beside what one would pick instead.
@@ -60,9 +62,9 @@ def compare(
             runs=runs,
             methods=[name for name in re.split(r"[,\s]+", methods) if name],
             label_line=label_line,
-            documents=documents.settings(),
-            learning=habitus.LearningSettings(**vars(sizes), seed=seed),
-            reading=options.reading_settings(reading),
+            documents=documents,
+            learning=learning,
+            reading=reading,
             command=options.command_line(),
             progress=progress,
         )

@@ -13,12 +13,12 @@ def detect(
     *,
     source: str = options.SOURCE,
     model: str = options.MODEL,
-    judging: options.JudgingOptions,
-    reading: options.ReadingOptions,
+    alerts: habitus.AlertSettings = options.JUDGING,
+    force: bool = options.FORCE_SCENE,
+    reading: habitus.ReadingSettings = options.READ_ONE,
     output: str | None = option(None, "Write the alarms here, as JSON Lines.", "--output", "-o"),
     annotate: str | None = option(None, "Also write the video with its events drawn, as .mp4."),
     scores: str | None = option(None, "Also write the normality of every document, as CSV."),
-    skip: float | None = options.SKIP,
     moments: bool = option(
         False,
         "Also write, and print as JSON, the most unusual moments that are no alarms, with "
@@ -40,9 +40,10 @@ def detect(
             annotate=annotate,
             scores=scores,
             moments=moments,
-            reading=options.reading_settings(reading, skip=skip),
+            alerts=alerts,
+            force=force,
+            reading=reading,
             progress=progress,
-            **judging.parameters(),
         )
     say_notes(detection.notes)
     if as_json:

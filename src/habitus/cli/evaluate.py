@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import argument, option
+from habitus.cli.options import READING, argument, option, together
 from habitus.cli.screen import Screen, table
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
@@ -25,20 +25,20 @@ N_TOP = 10
 """Least likely words that a place is read from, as in the paper's example."""
 
 
-@dataclass(frozen=True)
-class ClipOptions(options.OptionGroup):
-    """Figures per frame and pixel, of labels with `clip,first_frame,last_frame`."""
-
-    masks: str | None = option(
+FRAMES = together(
+    dict,
+    masks=option(
         None,
         "With clip,first_frame,last_frame: a folder of CLIP/FRAME.png, frames from 0, not black "
         "where something is abnormal, for the figures per pixel.",
-    )
-    smooth: float = option(
+    ),
+    smooth=option(
         0.0,
         "With clip,first_frame,last_frame: smooth the scores of frames over time by a Gaussian of "
         "this standard deviation in seconds; 0: not.",
-    )
+    ),
+)
+"""Figures per frame and pixel, of labels with `clip,first_frame,last_frame`."""
 
 
 @options.command
@@ -63,11 +63,15 @@ def evaluate(
         "--labels",
         "-l",
     ),
-    judging: options.JudgingOptions,
-    reading: options.ClusterReadingOptions,
+    alerts: habitus.AlertSettings = options.JUDGING,
+    force: bool = options.FORCE_SCENE,
+    reading: habitus.ReadingSettings = together(
+        READING,
+        **options.READ_ANYWHERE,
+        skip=option(None, "Skip the first N seconds: those the model was learnt from."),
+    ),
     label_line: int | None = options.LABEL_LINE,
-    frames: ClipOptions,
-    skip: float | None = option(None, "Skip the first N seconds: those the model was learnt from."),
+    frames: dict[str, Any] = FRAMES,
     picture: str | None = option(None, "Also draw the curves, as .png, .jpg, .svg or .pdf."),
     clip: float = option(1.0, "With events and a video: seconds per document."),
     as_json: bool = options.json_option("Print all figures as JSON."),
@@ -85,11 +89,12 @@ def evaluate(
             labels,
             label_line=label_line,
             picture=picture,
+            alerts=alerts,
+            force=force,
             clip=clip,
-            reading=options.reading_settings(reading, skip=skip),
+            reading=reading,
             progress=progress,
-            **vars(frames),
-            **judging.parameters(),
+            **frames,
         )
     if assessment.threshold is None:
         note = "events alone have no score per document, so there are no curves"

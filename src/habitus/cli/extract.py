@@ -1,10 +1,11 @@
 """habitus extract: documents from video."""
 
 import time
+from typing import Any
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import argument, option
+from habitus.cli.options import READING, argument, option, together
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
 
@@ -17,11 +18,12 @@ def extract(
         "VIDEO...",
     ),
     output: str = option(..., "Where to write the corpus.", "--output", "-o"),
-    sequence: options.SequenceOptions,
-    documents: options.DocumentOptions,
-    reading: options.ClusterReadingOptions,
-    duration: float | None = option(
-        None, "Stop after N seconds of video; Ctrl-C ends a live source too."
+    documents: Any = options.DOCUMENTS,
+    reading: habitus.ReadingSettings = together(
+        READING,
+        continued=options.CONTINUED,
+        **options.READ_ANYWHERE,
+        duration=option(None, "Stop after N seconds of video; Ctrl-C ends a live source too."),
     ),
     start: str | None = option(
         None,
@@ -45,8 +47,8 @@ def extract(
             preview=preview,
             force=force,
             start=start,
-            documents=documents.settings(),
-            reading=options.reading_settings(sequence, reading, duration=duration),
+            documents=documents,
+            reading=reading,
             progress=progress,
         )
     seconds = time.monotonic() - started

@@ -1,60 +1,42 @@
 """habitus learn: a model of a scene, from video or documents."""
 
-from dataclasses import dataclass, fields
+from typing import Any
 
 import typer
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import LEARNING, option
+from habitus.cli.options import LEARNING, USUAL, option, together
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
-
-@dataclass(frozen=True)
-class LearningOptions(options.OptionGroup):
-    """How the topic model is learnt."""
-
-    n_topics: int = option(
-        LEARNING.n_topics, "Number of topics: patterns of local motion.", "--topics"
-    )
-    n_behaviours: int = option(
-        LEARNING.n_behaviours, "Number of behaviours: phases that the scene has.", "--behaviours"
-    )
-    learning: str = option(
-        LEARNING.learning,
+TOPIC_MODEL = together(
+    LEARNING,
+    n_topics=option(USUAL, "Number of topics: patterns of local motion.", "--topics"),
+    n_behaviours=option(USUAL, "Number of behaviours: phases the scene has.", "--behaviours"),
+    learning=option(
+        USUAL,
         "em: best point estimate, fastest. vb: posterior distributions. gibbs: the paper's "
         "collapsed sampler. blocked-gibbs: the same posterior, faster on millions of words.",
         choice=("em", "vb", "gibbs", "blocked-gibbs"),
-    )
-    prior: str = option(
-        LEARNING.prior,
+    ),
+    prior=option(
+        USUAL,
         "The paper's prior: 1, H or H+1; or your own values, such as `habitus tune` finds: "
         "alpha=8,beta=0.05,gamma=1,eta=1.",
-    )
-    n_restarts: int = option(
-        LEARNING.n_restarts,
-        "Independent runs; the one with the best objective is kept.",
-        "--restarts",
-    )
-    n_iterations: int = option(
-        LEARNING.n_iterations, "Iterations of a run of em or vb.", "--iterations"
-    )
-    tolerance: float | None = option(
-        None, "Stop a run of em or vb once it gains less than this per word."
-    )
-    smoothing: float = option(
-        LEARNING.smoothing, "em: added to estimates that the prior lets become zero."
-    )
-    min_words: float = options.MIN_WORDS
-    burn_in: int = option(LEARNING.burn_in, "gibbs: sweeps before the first sample.")
-    n_samples: int = option(LEARNING.n_samples, "gibbs: samples to keep.", "--samples")
-    thinning: int = option(LEARNING.thinning, "gibbs: sweeps between samples.")
-    seed: int = option(LEARNING.seed, "Same seed, same model.")
-
-
-OF_THE_MODEL = {
-    field.name for group in (LearningOptions, options.DocumentOptions) for field in fields(group)
-}
+    ),
+    n_restarts=option(
+        USUAL, "Independent runs; the one with the best objective is kept.", "--restarts"
+    ),
+    n_iterations=option(USUAL, "Iterations of a run of em or vb.", "--iterations"),
+    tolerance=option(None, "Stop a run of em or vb once it gains less than this per word."),
+    smoothing=option(USUAL, "em: added to estimates that the prior lets become zero."),
+    min_words=options.MIN_WORDS,
+    burn_in=option(USUAL, "gibbs: sweeps before the first sample."),
+    n_samples=option(USUAL, "gibbs: samples to keep.", "--samples"),
+    thinning=option(USUAL, "gibbs: sweeps between samples."),
+    seed=option(USUAL, "Same seed, same model."),
+)
+OF_THE_MODEL = {*TOPIC_MODEL.options, *options.DOCUMENTS.options}
 """Options that a model to update brings along."""
 
 
@@ -63,10 +45,9 @@ def learn(
     *,
     context: typer.Context,
     sources: list[str] = options.FOOTAGE,
-    footage: options.FootageOptions,
-    documents: options.DocumentOptions,
-    learning: LearningOptions,
-    reading: options.ClusterReadingOptions,
+    documents: Any = options.DOCUMENTS,
+    learning: habitus.LearningSettings = TOPIC_MODEL,
+    reading: habitus.ReadingSettings = options.SEVERAL,
     output: str | None = option(
         None, "Where to write the model; with --update, to MODEL if not given.", "--output", "-o"
     ),
@@ -113,9 +94,9 @@ def learn(
             half_life=None if half_life is None else habitus.parse_duration(half_life),
             fleet=fleet,
             force=force,
-            documents=None if update else documents.settings(),
-            learning=habitus.LearningSettings(**vars(learning)),
-            reading=options.reading_settings(footage, reading),
+            documents=None if update else documents,
+            learning=learning,
+            reading=reading,
             progress=progress,
         )
     say_notes(scene.notes)

@@ -12,12 +12,12 @@ def report(
     source: str = options.SOURCE,
     model: str = options.MODEL,
     output: str = option(..., "Where to write the page.", "--output", "-o"),
-    judging: options.JudgingOptions,
-    reading: options.ReadingOptions,
+    alerts: habitus.AlertSettings = options.JUDGING,
+    force: bool = options.FORCE_SCENE,
+    reading: habitus.ReadingSettings = options.READ_ONE,
     annotate: str | None = option(
         None, "Also write the video with its events drawn, as .mp4, and link into it."
     ),
-    skip: float | None = options.SKIP,
     labels: str | None = option(
         None, "What is known to have happened, as for evaluate; shown on the page."
     ),
@@ -34,10 +34,11 @@ def report(
             output,
             annotate=annotate,
             labels=labels,
-            reading=options.reading_settings(reading, skip=skip),
+            alerts=alerts,
+            force=force,
+            reading=reading,
             commands=[options.command_line()],
             progress=progress,
-            **judging.parameters(),
         )
     say_notes(detection.notes)
     say(detection.summary())

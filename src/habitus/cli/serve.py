@@ -2,40 +2,37 @@
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import typer
 
 import habitus
 from habitus.cli import options
 from habitus.cli.ending import stopped_by_signals
-from habitus.cli.options import option
+from habitus.cli.options import option, together
 from habitus.cli.terminal import say
 
-
-@dataclass(frozen=True)
-class UpkeepOptions(options.OptionGroup):
-    """What is done to the data folder before, or instead of, serving."""
-
-    set_password: bool = option(
+UPKEEP = together(
+    dict,
+    set_password=option(
         False, "Ask for the password of the user admin, set it, and end.", "--set-password"
-    )
-    password_file: str | None = option(
+    ),
+    password_file=option(
         None,
         "Set the password of the user admin to the first line of this file, unless it was used "
         "before, then go on; for services. The environment variable HABITUS_PASSWORD does the "
         "same.",
-    )
-    backup: str | None = option(
+    ),
+    backup=option(
         None,
         "Write a backup to this file, and end; the console may be running. It holds the database, "
         "keys and models: keep it safe.",
         metavar="FILE",
-    )
-    restore: str | None = option(
-        None, "Put a backup into an empty data folder, and end.", metavar="FILE"
-    )
+    ),
+    restore=option(None, "Put a backup into an empty data folder, and end.", metavar="FILE"),
+)
+"""What is done to the data folder before, or instead of, serving."""
 
 
 @options.command
@@ -65,7 +62,7 @@ def serve(
         envvar="HABITUS_DATABASE",
     ),
     demo: bool = option(False, "Add three rendered junctions as cameras.", "--demo"),
-    upkeep: UpkeepOptions,
+    upkeep: dict[str, Any] = UPKEEP,
 ) -> None:
     """Watch cameras for weeks, in a browser: a short list of what was unusual, to look through.
 
@@ -91,18 +88,20 @@ def serve(
         )
 
 
-def _upkeep(upkeep: UpkeepOptions, data: str, database: str | None) -> str:
+def _upkeep(upkeep: dict[str, Any], data: str, database: str | None) -> str:
     """Do what is to be done to the data folder; return what to say of it if that is all."""
-    if upkeep.backup is not None:
-        habitus.back_up(data, upkeep.backup, database=database)
-        return f"wrote {upkeep.backup}"
-    if upkeep.restore is not None:
-        habitus.restore(upkeep.restore, data, database=database)
+    backup, restore = upkeep["backup"], upkeep["restore"]
+    if backup is not None:
+        habitus.back_up(data, backup, database=database)
+        return f"wrote {backup}"
+    if restore is not None:
+        habitus.restore(restore, data, database=database)
         return f"restored to {data}"
-    password = _asked() if upkeep.set_password else _given(upkeep.password_file)
+    set_password = upkeep["set_password"]
+    password = _asked() if set_password else _given(upkeep["password_file"])
     if password is not None:
-        habitus.set_password(data, password, database=database, again=upkeep.set_password)
-    if upkeep.set_password:
+        habitus.set_password(data, password, database=database, again=set_password)
+    if set_password:
         return f"the password of admin is set; it is used with --data {data}"
     return ""
 

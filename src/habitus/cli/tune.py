@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from typing import Any
 
 import typer
 from rich.table import Table
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import ALERTS, LEARNING, option
+from habitus.cli.options import ALERTS, LEARNING, USUAL, option, together
 from habitus.cli.screen import Screen, table
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
@@ -21,30 +21,29 @@ PASSED_ON = {
 """Options that the advised `habitus learn` takes as well."""
 
 
-@dataclass(frozen=True)
-class CandidateOptions(options.OptionGroup):
-    """Sizes to choose from, and how each is learnt."""
-
-    topics: str = option("4,8,12,20", "Numbers of topics to try.")
-    behaviours: str = option("2,3,4,5,6,8", "Numbers of behaviours to try.")
-    prior: str = option(LEARNING.prior, "em's prior while sizes are compared.")
-    n_restarts: int = option(3, "Runs of each size on each fold.", "--restarts")
-    min_words: float = options.MIN_WORDS
-
-
-@dataclass(frozen=True)
-class EstimateOptions(options.OptionGroup):
-    """What else is estimated."""
-
-    alerts_per_day: float = option(
+RUNS = together(
+    LEARNING,
+    prior=option(USUAL, "em's prior while sizes are compared."),
+    n_restarts=option(3, "Runs of each size on each fold.", "--restarts"),
+    min_words=options.MIN_WORDS,
+    seed=option(USUAL, "Same seed, same advice."),
+)
+BUDGET = together(
+    ALERTS,
+    alerts_per_day=option(
         ALERTS.BUDGET, "The budget at which synthetic anomalies are to be found."
-    )
-    measure: str = option("tail", "As of detect: tail or mean.", choice=("tail", "mean"))
-    trials: int = option(60, "Synthetic anomalies of each kind and strength.")
-    no_hyperparameters: bool = option(
-        False, "Leave out vb's hyperparameters.", "--no-hyperparameters"
-    )
-    no_recall: bool = option(False, "Leave out the estimated recall.", "--no-recall")
+    ),
+    measure=option("tail", "As of detect: tail or mean.", choice=("tail", "mean")),
+)
+ESTIMATES = together(
+    lambda trials, no_hyperparameters, no_recall: {
+        "trials": 0 if no_recall else trials,
+        "hyperparameters": not no_hyperparameters,
+    },
+    trials=option(60, "Synthetic anomalies of each kind and strength."),
+    no_hyperparameters=option(False, "Leave out vb's hyperparameters.", "--no-hyperparameters"),
+    no_recall=option(False, "Leave out the estimated recall.", "--no-recall"),
+)
 
 
 @options.command
@@ -52,14 +51,15 @@ def tune(
     *,
     context: typer.Context,
     sources: list[str] = options.FOOTAGE,
-    footage: options.FootageOptions,
-    documents: options.DocumentOptions,
-    reading: options.ClusterReadingOptions,
-    candidates: CandidateOptions,
-    estimates: EstimateOptions,
+    documents: Any = options.DOCUMENTS,
+    reading: habitus.ReadingSettings = options.SEVERAL,
+    topics: str = option("4,8,12,20", "Numbers of topics to try."),
+    behaviours: str = option("2,3,4,5,6,8", "Numbers of behaviours to try."),
+    learning: habitus.LearningSettings = RUNS,
+    alerts: habitus.AlertSettings = BUDGET,
+    estimates: dict[str, Any] = ESTIMATES,
     picture: str | None = option(None, "Also draw the evidence, as .png, .jpg, .svg or .pdf."),
     force: bool = options.FORCE,
-    seed: int = option(LEARNING.seed, "Same seed, same advice."),
     as_json: bool = options.json_option("Print everything as JSON."),
 ) -> None:
     """Choose a model without labels, and estimate beforehand what it would find.
@@ -72,21 +72,15 @@ def tune(
     with progress_bars() as progress:
         tuning = habitus.tune(
             sources,
-            topics=_numbers("topics", candidates.topics),
-            behaviours=_numbers("behaviours", candidates.behaviours),
-            trials=0 if estimates.no_recall else estimates.trials,
-            hyperparameters=not estimates.no_hyperparameters,
+            topics=_numbers("topics", topics),
+            behaviours=_numbers("behaviours", behaviours),
+            **estimates,
             picture=picture,
             force=force,
-            documents=documents.settings(),
-            learning=habitus.LearningSettings(
-                prior=candidates.prior,
-                n_restarts=candidates.n_restarts,
-                min_words=candidates.min_words,
-                seed=seed,
-            ),
-            alerts=habitus.AlertSettings(estimates.alerts_per_day, measure=estimates.measure),
-            reading=options.reading_settings(footage, reading),
+            documents=documents,
+            learning=learning,
+            alerts=alerts,
+            reading=reading,
             progress=progress,
         )
     say_notes(tuning.notes)
@@ -96,7 +90,7 @@ def tune(
         values["recommended"]["command"] = advised
         say_json(values)
         return
-    _show(tuning, advised, estimates.alerts_per_day)
+    _show(tuning, advised, alerts.alerts_per_day or ALERTS.BUDGET)
     if picture is not None:
         say(f"wrote {picture}")
 

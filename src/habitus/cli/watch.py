@@ -9,7 +9,7 @@ import habitus
 from habitus.cli import options
 from habitus.cli.ending import stopped_by_signals
 from habitus.cli.lines import ErrorLines, OutputLines
-from habitus.cli.options import argument, option
+from habitus.cli.options import READING, argument, option, together
 
 
 @options.command
@@ -22,8 +22,9 @@ def watch(
         "SOURCE",
     ),
     model: str = options.MODEL,
-    judging: options.JudgingOptions,
-    stream: options.StreamOptions,
+    alerts: habitus.AlertSettings = options.JUDGING,
+    force: bool = options.FORCE_SCENE,
+    reading: habitus.ReadingSettings = together(READING, **options.STREAM),
     output: str | None = option(
         None,
         "Add the events to this file, as JSON Lines, with thumbnails in a folder beside it; "
@@ -51,8 +52,9 @@ def watch(
                     output=output,
                     stop=stop,
                     patience=patience,
-                    reading=options.reading_settings(stream),
-                    **judging.parameters(),
+                    alerts=alerts,
+                    force=force,
+                    reading=reading,
                 )
             ) as happenings:
                 _show(happenings, errors, out)

@@ -27,9 +27,9 @@ import weakref
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NoReturn, Self
 
-from habitus.errors import HabitusError
+from habitus.errors import HabitusError, WorkerError
 
 # What the process runs.
 COMMAND = "from habitus.jobs.fork_server import main; main()"
@@ -126,15 +126,6 @@ class Child:
         self.connection.close()
 
 
-class _Request(NamedTuple):
-    """What a process is to do."""
-
-    target: str
-    """Function to call, as "module:name"."""
-    job: Any
-    """Its first argument; open files that were handed over follow."""
-
-
 class ForkServer:
     """Forks processes on request, with modules loaded that are named with commas; see the module.
 
@@ -217,18 +208,18 @@ class ForkServer:
         child.connection = ours
         return child
 
-    def ask(self, target: str, job: Any, *, within: float) -> Any:
-        """Return what a function returns for a job in a process of its own; errors are raised.
+    def ask(self, target: str, *arguments: Any, within: float) -> Any:
+        """Return what a function returns in a process of its own; errors are raised.
 
         One of them is that nothing comes within so many seconds, as where the process dies.
         """
-        child = self.start_process("habitus.jobs.fork_server:answer", (target, job))
+        child = self.start_process("habitus.jobs.fork_server:answer", (target, *arguments))
         try:
             if not child.connection.poll(within):
                 raise HabitusError(f"no answer within {within:g} s")
             answer = child.connection.recv()
         except (EOFError, OSError):
-            raise HabitusError("the process that should answer has ended") from None
+            raise WorkerError("the process that should answer has ended") from None
         finally:
             child.end()
         if isinstance(answer, HabitusError):
@@ -240,7 +231,7 @@ class ForkServer:
 
         HabitusError if no process can be started.
         """
-        data = pickle.dumps(_Request(target, job))
+        data = pickle.dumps((target, job))
         with self._lock:
             for attempt in range(2):
                 if self._socket is None:
@@ -496,8 +487,7 @@ def _grow_up(data: bytes, fork_server: socket.socket, descriptors: Sequence[int]
         _, *handed = descriptors
         _close_all_but([*handed, fork_server.fileno()])
         _own_socket = fork_server
-        request: _Request = pickle.loads(data)  # noqa: S301 - from our own process
-        _call(request.target, request.job, *handed)
+        _call(*pickle.loads(data), *handed)  # noqa: S301 - from our own process
         code = 0
     except MemoryError:
         pass  # whoever waits for it notices that it died
@@ -550,8 +540,8 @@ def _name_process(name: str) -> None:
         Path("/proc/self/comm").write_text(name[:15])
 
 
-def answer(question: tuple[str, Any], connection: Connection) -> None:
-    """Send what a function returns for a job, or the error that it raises; see `ForkServer.ask`."""
+def answer(question: tuple[Any, ...], connection: Connection) -> None:
+    """Send what a function returns, or the error that it raises; see `ForkServer.ask`."""
     result: Any
     try:
         result = _call(*question)

@@ -179,7 +179,8 @@ class LocalWorkers:
     def __init__(self, jobs: int = -1, *, preload: str | None = None) -> None:
         self.n_workers = number_of_workers(jobs)
         self._server: ForkServer | None = None
-        self._idle: list[tuple[Child, bytes]] = []
+        self.idle: list[tuple[Child, bytes]] = []
+        """Processes that have nothing to do, and the function that each has."""
         if preload is not None:
             self._server = fork_server_of(preload)
             self._server.start()
@@ -212,8 +213,8 @@ class LocalWorkers:
 
     def take(self) -> tuple[Child, bytes]:
         """Return a process that has nothing to do, and the function that it has."""
-        while self._idle:
-            child, function = self._idle.pop()
+        while self.idle:
+            child, function = self.idle.pop()
             if child.is_alive:
                 return child, function
             child.end()
@@ -221,16 +222,12 @@ class LocalWorkers:
             raise WorkerError("no task was started yet")
         return self._server.start_process("habitus.jobs.workers:work", None, grace=0.0), b""
 
-    def give_back(self, child: Child, function: bytes) -> None:
-        """Keep a process that has nothing to do any more."""
-        self._idle.append((child, function))
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        while self._idle:
-            self._idle.pop()[0].end()
+        while self.idle:
+            self.idle.pop()[0].end()
         if self._server is not None:
             self._server.close()
 
@@ -280,7 +277,7 @@ class LocalTasks(Generic[T, R]):
                 self._heard(task.number, value)
             else:
                 del self._running[ready]
-                self._workers.give_back(child, self._function)
+                self._workers.idle.append((child, self._function))
                 if answer is Answer.ERROR:
                     raise value
                 yield task.number, value

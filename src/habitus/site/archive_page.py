@@ -7,7 +7,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jinja2
 from markupsafe import Markup
 
 from habitus.errors import HabitusError
@@ -15,10 +14,10 @@ from habitus.files import written_whole
 from habitus.rarity import duration_in_words
 from habitus.reporting.figures.moments import jpeg
 from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures
-from habitus.reporting.page.render import data_uri, stylesheet, version_facts
+from habitus.reporting.page.render import data_uri, stylesheet, template, version_facts
 from habitus.scene import SceneModel
 from habitus.scene.events import Event
-from habitus.site.overview import DAY, ArchiveOverview, CameraOverview
+from habitus.site.overview import DAY, ArchiveOverview, CameraOverview, clock_in_words
 from habitus.site.shard_judging import hours_in_words
 from habitus.site.shard_store import ArchiveFolder
 
@@ -63,15 +62,8 @@ class Calendar(NamedTuple):
 
 def write_archive_page(path: Path, folder: ArchiveFolder, overview: ArchiveOverview) -> None:
     """Write the page of an archive, with its models and pictures, as one .html file."""
-    templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("habitus.site"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     first, last = _days(overview)
-    html = templates.get_template("archive.html").render(
+    html = template("habitus.site", "archive.html").render(
         overview=overview,
         headline=_headline(overview),
         lead=_lead(overview),
@@ -82,7 +74,7 @@ def write_archive_page(path: Path, folder: ArchiveFolder, overview: ArchiveOverv
         moments=[_card(folder, moment) for moment in overview.moments[:MOST_SHOWN]],
         scenes=[(camera, _behaviours(folder, camera)) for camera in overview.cameras],
         most_troubles=MOST_TROUBLES,
-        clock=_clock,
+        clock=clock_in_words,
         facts=version_facts(),
         style=Markup(stylesheet()),  # noqa: S704 - a file of this package
         own_style=Markup(STYLE.read_text(encoding="utf-8")),  # noqa: S704 - a file of this package
@@ -103,17 +95,11 @@ def _lead(overview: ArchiveOverview) -> str:
     if cameras:
         first = min(camera.first or "" for camera in cameras)
         last = max(camera.until or "" for camera in cameras)
-        read += f", from {_clock(first)} to {_clock(last)}"
+        read += f", from {clock_in_words(first)} to {clock_in_words(last)}"
     troubled = [camera.camera for camera in overview.in_trouble]
     if not troubled:
         return f"{read}. No camera is in trouble."
     return f"{read}. In trouble: {', '.join(troubled)}."
-
-
-def _clock(clock: str) -> str:
-    """Return the clock of a recording as a person writes it: 2026-11-16 13:00."""
-    day, _, time = clock.partition("T")
-    return f"{day} {time[:5].replace('-', ':')}"
 
 
 def _days(overview: ArchiveOverview) -> tuple[date, date]:

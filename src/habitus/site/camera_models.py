@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby, pairwise
 from operator import add
@@ -20,13 +20,13 @@ from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.scene import SceneModel, learn_scene
 from habitus.scene.fleet import WORTH, Fleet
 from habitus.schema import Count, NotNegative, Text
-from habitus.site.shard_reading import Trouble, overlaps
+from habitus.site.shard_reading import overlaps
 from habitus.site.shard_store import (
     LEARNT,
     ArchiveFolder,
     CameraFolder,
     RecordedShard,
-    latest_era,
+    like_latest,
     read_json,
     set_aside,
     unseen_by_worker,
@@ -96,15 +96,11 @@ class Learning:
     """Cameras that were learnt."""
     known: list[str] = field(default_factory=list)
     """Cameras whose model is of these recordings already."""
-    troubles: list[Trouble] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+    """Why cameras were not learnt: a line each, after the camera's name."""
     notes: list[str] = field(default_factory=list)
     damaged: bool = False
     """Whether shards were damaged: they are set aside, and their recordings can be read again."""
-
-    def then(self, later: "Learning") -> "Learning":
-        """Return what this and a later one came to."""
-        known = [camera for camera in later.known if camera not in self.learnt]
-        return replace(later, learnt=sorted(self.learnt + later.learnt), known=known)
 
     def summary(self) -> str:
         """Return what was learnt, in one line."""
@@ -156,8 +152,8 @@ def wanted_shards(
     """Return the shards to learn from: those like the last one, of the last days."""
     if not shards:
         return []
-    since = -float("inf") if days is None else shards[-1].start + shards[-1].seconds - days * DAY
-    return [shard for shard in latest_era(shards) if shard.start >= since]
+    since = -float("inf") if days is None else shards[-1].end - days * DAY
+    return [shard for shard in like_latest(shards) if shard.start >= since]
 
 
 def fingerprint(shards: Sequence[RecordedShard], options: Mapping[str, Any]) -> str:
@@ -185,15 +181,20 @@ def learn_cameras(
     days: float | None = None,
     options: Mapping[str, Any],
     fleet: Path | None = None,
+    before: Sequence[str] = (),
     progress: ProgressCallback = ignore_progress,
 ) -> Learning:
     """Learn a model of each camera whose recordings or options have changed, side by side.
 
     They are learnt from the last so many days of each camera, or from all, with `options` of
-    `learn_scene`. Those with less than half an hour lean on `fleet`, a file.
+    `learn_scene`. Those with less than half an hour lean on `fleet`, a file. `before` has the
+    cameras that this run has learnt already.
     """
-    prior = None if fleet is None else _digest_of_fleet(fleet)
-    learning, tasks, records = Learning(), list[LearningTask](), dict[str, dict[str, Any]]()
+    prior = None
+    if fleet is not None:
+        Fleet.load(fleet)  # an error of the file is said before anything is learnt
+        prior = _digest(fleet.read_bytes())
+    learning, tasks, records = Learning([*before]), list[LearningTask](), dict[str, Any]()
     for camera in cameras:
         shards = camera.shards()
         learning.notes += era_notes(camera.camera, shards)
@@ -201,7 +202,7 @@ def learn_cameras(
         troubles = list(overlaps(chosen))
         record = learnt_of(camera)
         if troubles:
-            learning.troubles += troubles
+            learning.troubles += [f"{camera.camera}: {text}" for text in troubles]
             continue
         # What cameras with much footage give to others must not depend on what they got.
         young = sum(shard.n_documents for shard in chosen) < WORTH
@@ -211,7 +212,7 @@ def learn_cameras(
             and record["fingerprint"] == digest
             and record["model"] == _digest(camera.model.read_bytes())
         ):
-            learning.known.append(camera.camera)
+            learning.known += [] if camera.camera in before else [camera.camera]
         elif chosen:
             records[camera.camera] = {
                 "fingerprint": digest,
@@ -231,30 +232,37 @@ def learn_cameras(
         name = tasks[number].name
         _keep(folder.camera(name), records[name], learnt, learning)
         progress(Progress("learning", n, len(tasks), name))
-    learning.learnt.sort()
-    learning.notes += _sum_fleets(folder)
+    learning.learnt = sorted({*learning.learnt})
+    try:
+        common = joined_fleet(one.fleet for one in folder.cameras() if one.fleet.is_file())
+        if common is not None:
+            common.save(folder.fleet)
+    except HabitusError as error:
+        learning.notes.append(f"no fleet of all cameras: {error}")
     return learning
-
-
-def _digest_of_fleet(path: Path) -> str:
-    Fleet.load(path)  # an error of the file is said before anything is learnt
-    return _digest(path.read_bytes())
 
 
 def _digest(contents: bytes) -> str:
     return hashlib.blake2b(contents, digest_size=16).hexdigest()
 
 
-def _sum_fleets(folder: ArchiveFolder) -> list[str]:
-    """Write what all cameras have in common; return why not, if there are different kinds."""
-    fleets = [camera.fleet for camera in folder.cameras() if camera.fleet.is_file()]
-    if not fleets:
-        return []
-    try:
-        reduce(add, map(Fleet.load, fleets)).save(folder.fleet)
-    except HabitusError as error:
-        return [f"no fleet of all cameras: {error}"]
-    return []
+def joined_fleet(paths: Iterable[Path], corpus: Corpus | None = None) -> Fleet | None:
+    """Return what cameras have in common, by their files; None without any.
+
+    Where documents are given, of those cameras alone that fit them; HabitusError otherwise, if
+    there are different kinds.
+    """
+    fleets = []
+    for path in sorted(paths):
+        try:
+            fleet = Fleet.load(path)
+            if corpus is not None and corpus.vocabulary is not None:
+                fleet.check_fits(corpus.vocabulary, corpus.clip)
+            fleets.append(fleet)
+        except HabitusError:
+            if corpus is None:
+                raise
+    return reduce(add, fleets) if fleets else None
 
 
 def _keep(
@@ -266,7 +274,7 @@ def _keep(
         learning.damaged |= bool(aside)
         text = learnt.reason or (f"{len(aside)} shard(s) are damaged" if aside else "")
         text = text or unseen_by_worker(learnt.damaged[0])
-        learning.troubles.append(Trouble(camera.camera, None, text))
+        learning.troubles.append(f"{camera.camera}: {text}")
         return
     write_file(camera.model, learnt.contents)
     if learnt.fleet:

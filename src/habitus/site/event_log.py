@@ -36,11 +36,6 @@ class Thumbnail(NamedTuple):
     data: bytes
 
 
-class _Entry(NamedTuple):
-    line: str
-    picture: Thumbnail | None
-
-
 class EventLog:
     """A file of JSON Lines that is added to by a thread of its own, and created if it is absent.
 
@@ -62,7 +57,7 @@ class EventLog:
         """Add a line; the picture is written after it."""
         if len(self._backlog) >= PICTURES_WAITING:
             picture = None
-        self._backlog.add(_Entry(line, picture))
+        self._backlog.add((line, picture))
 
     def notes(self) -> Iterator[str]:
         """Yield what there is to say since the last call."""
@@ -72,22 +67,20 @@ class EventLog:
 
     def close(self) -> list[str]:
         """Write what waits, and return the lines that could not be written."""
-        return [entry.line for entry in self._backlog.close(within=ENDING)]
+        return [line for line, _ in self._backlog.close(within=ENDING)]
 
     def _say(self, trouble: str) -> None:
         text = f"cannot write {self.path}: {trouble}; events wait in memory"
         self._notes.put(text if trouble else f"{self.path} is written again")
 
-    def _write(self, entry: _Entry) -> None:
-        self._append(f"{entry.line}\n".encode())
-        if entry.picture is not None:
-            self._write_picture(entry.picture)
-
-    def _write_picture(self, picture: Thumbnail) -> None:
+    def _write(self, entry: tuple[str, Thumbnail | None]) -> None:
+        line, picture = entry
+        self._append(f"{line}\n".encode())
         try:
-            write_file(picture.path, picture.data)
+            if picture is not None:
+                write_file(*picture)
         except HabitusError as error:
-            self._notes.put(f"no picture {picture.path}: {error}; its event is written")
+            self._notes.put(f"no picture: {error}; its event is written")
 
     def _append(self, data: bytes) -> None:
         """Add bytes to the file and wait until they are on the disk; all of them, or none."""

@@ -52,18 +52,6 @@ class PicturedEvent(NamedTuple):
     """The scene at its strongest moment."""
 
 
-class ClipJob(NamedTuple):
-    """A clip that is to be cut."""
-
-    cut: Callable[[Path, float, float, Path], Clip | None]
-    source: Path
-    """The camera's ring of segments, or a recording."""
-    start: float
-    """Of the event in seconds since the epoch, or of the recording."""
-    end: float
-    output: Path
-
-
 class Filing:
     """Writes what is known of the events of a camera's folder, and reports what is in the journal.
 
@@ -156,13 +144,12 @@ class Filing:
     def _clip(self, event: SiteEvent) -> Clip | None:
         """Return the clip of an event, cut by a process of its own: FFmpeg may hang or crash."""
         source, starts = self.recording or (self.folder / "recent", 0.0)
-        cut = cut_clip_of_file if self.recording else cut_clip
         output = self.folder / "events" / f"{event.id}.mp4"
         output.parent.mkdir(parents=True, exist_ok=True)
         end = event.start if event.end is None else event.end
-        job = ClipJob(cut, source, event.start - starts, end - starts, output)
+        job = source, event.start - starts, end - starts, output
         try:
-            clip: Clip | None = self.fork_server.ask("habitus.site.filing:cut", job, within=CUTTING)
+            clip: Clip | None = self.fork_server.ask(f"{__name__}:cut", *job, within=CUTTING)
         except HabitusError as error:
             self.send(Remark(f"no clip of an event: {error}", time.time()))
             return None
@@ -172,10 +159,13 @@ class Filing:
         self.send(NewEntry(file_event(self.folder / "journal", event)))
 
 
-def cut(job: ClipJob) -> Clip | None:
-    """Cut a clip, in a process of its own."""
+def cut(source: Path, start: float, end: float, output: Path) -> Clip | None:
+    """Cut a clip from the ring of a camera, a folder, or from a recording; in a process of its own.
+
+    Times are seconds since the epoch, or of the recording.
+    """
     os.nice(NICE)
-    return job.cut(*job[1:])
+    return (cut_clip_of_file if source.is_file() else cut_clip)(source, start, end, output)
 
 
 def _pictures(pictured: PicturedEvent) -> dict[str, bytes]:

@@ -31,8 +31,7 @@ from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.scene.scene_model import SEGMENT, spread_numbers
 from habitus.site.pipe_messages import FootageExtent
-from habitus.site.relearning import ThinningJob
-from habitus.site.shard_store import latest_era, shard_bytes
+from habitus.site.shard_store import like_latest, shard_bytes
 from habitus.video import watched_cells
 
 # Seconds of documents in a file as it is written first.
@@ -125,6 +124,8 @@ class FootageWriter:
         self._pruned = -1
         """Hour in which files were deleted last."""
         self._written = [self._extent(file.usable, file.times) for file in _files(folder, [])]
+        self.kept = self._sum()
+        """How much there is to learn from; None where there is nothing."""
 
     def add(
         self,
@@ -181,13 +182,9 @@ class FootageWriter:
         self._written.append(self._extent(usable, [held.time for held in self._held]))
         self._before, self._held, self._n_files = last, [], self._n_files + 1
         self._prune(last)
+        self.kept = self._sum()
 
-    def close(self) -> None:
-        """Write what is held, at the end."""
-        self.flush()
-
-    def kept(self) -> FootageExtent | None:
-        """Return how much there is to learn from; None where there is nothing."""
+    def _sum(self) -> FootageExtent | None:
         if not self._written:
             return None
         seconds, first, last = zip(*self._written, strict=True)
@@ -353,7 +350,7 @@ def read_footage(
     """
     notes: list[str] = []
     files = _files(folder, notes)
-    latest = latest_era(files)
+    latest = like_latest(files)
     if n_others := sum(len(file.times) for file in files if file.kind != latest[-1].kind):
         notes.append(
             f"{n_others} documents were left out: they were made with another frame size or mask"
@@ -367,7 +364,10 @@ def read_footage(
     most = min(most, len(times) * most_counts // max(n_counts, 1))
     if len(chosen) > most:
         chosen = chosen[spread_numbers(len(chosen), most)]
-    corpus, _ = _joined(latest, chosen, notes)
+    corpus = _joined(latest, chosen, notes)
+    if corpus is not None:
+        settings = {k: v for k, v in (corpus.settings or {}).items() if k != AFTER}
+        corpus = replace(corpus, settings=settings)
     return Footage(corpus, notes)
 
 
@@ -383,45 +383,41 @@ def join_hours(folder: Path, before: float) -> None:
             continue
         n_documents = sum(len(file.times) for file in files)
         alike = len({file.kind for file in files}) == 1
-        corpus, after = _joined(files, np.arange(n_documents), notes) if alike else (None, None)
+        corpus = _joined(files, np.arange(n_documents), notes) if alike else None
         if corpus is None or notes:
             continue
-        settings = {**(corpus.settings or {}), **({} if after is None else {AFTER: after})}
-        contents = shard_bytes(replace(corpus, settings=settings))
-        write_file(folder / f"{_utc(hour):{HOUR_NAME}}{SUFFIX}", contents)
+        write_file(folder / f"{_utc(hour):{HOUR_NAME}}{SUFFIX}", shard_bytes(corpus))
         for file in files:
             if not file.is_whole_hour:
                 file.path.unlink(missing_ok=True)
 
 
-def thin(job: ThinningJob) -> None:
+def thin(folder: Path, share: float, now: float) -> None:
     """Keep a share of the documents of each past hour, in segments that are spread over it.
 
     Learning takes such segments anyway where there is more than it reads. An hour of which less
     than a segment would stay, or that is damaged, stays as it is.
     """
-    join_hours(job.folder, job.now)
-    for file in _files(job.folder, []):
+    join_hours(folder, now)
+    for file in _files(folder, []):
         n_documents = len(file.times)
-        most = int(job.share * n_documents)
+        most = int(share * n_documents)
         if not file.is_whole_hour or not SEGMENT <= most < n_documents:
             continue
-        corpus, after = _joined([file], spread_numbers(n_documents, most), [])
+        corpus = _joined([file], spread_numbers(n_documents, most), [])
         if corpus is not None:
-            settings = {**(corpus.settings or {}), **({} if after is None else {AFTER: after})}
-            write_file(file.path, shard_bytes(replace(corpus, settings=settings)))
+            write_file(file.path, shard_bytes(corpus))
 
 
 def _joined(
     files: Sequence[_StoredFile], chosen: NDArray[np.int64], notes: list[str]
-) -> tuple[Corpus | None, float | None]:
+) -> Corpus | None:
     """Return chosen documents of files, counted over all, as one corpus; None without any.
 
-    Sequences go on from one file to the next; the second result is what the first document
-    follows. A file that is damaged is noted.
+    Sequences go on from one file to the next. A file that is damaged is noted.
     """
     starts = np.cumsum([0, *(len(file.times) for file in files)])
-    parts, lengths, first_after = list[Corpus](), list[int](), None
+    parts, lengths, follows = list[Corpus](), list[int](), dict[str, Any]()
     for file, start, (low, high) in zip(
         files, starts[:-1], pairwise(np.searchsorted(chosen, starts)), strict=True
     ):
@@ -435,18 +431,17 @@ def _joined(
         part = whole.take(chosen[low:high] - start)
         after = (whole.settings or {}).get(AFTER) if chosen[low] == start else None
         own = part.lengths.tolist()
-        if not parts:
-            first_after = after
+        if not parts and after is not None:
+            follows = {AFTER: after}
         elif after is not None and after == parts[-1].times[-1]:
             lengths[-1] += own.pop(0)
         lengths += own
         parts.append(part)
     if not parts:
-        return None, None
+        return None
     pictures = [part.picture for part in parts if part.picture is not None]
     spread = np.linspace(0, len(pictures) - 1, min(len(pictures), 2 * FEWEST_STILLS - 1))
     picture = _median([pictures[n] for n in spread.astype(int)])
     corpus = Corpus.joined(parts)
-    settings = {k: v for k, v in (corpus.settings or {}).items() if k != AFTER}
-    corpus = replace(corpus, lengths=np.asarray(lengths), picture=picture, settings=settings)
-    return corpus, first_after
+    settings = {k: v for k, v in (corpus.settings or {}).items() if k != AFTER} | follows
+    return replace(corpus, lengths=np.asarray(lengths), picture=picture, settings=settings)

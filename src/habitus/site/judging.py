@@ -1,6 +1,5 @@
 """A camera's documents judged by its model: alarms within the budget, and what is nearly one."""
 
-import contextlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -38,12 +37,15 @@ def as_event(values: dict[str, Any]) -> Event:
     return decoded(json.dumps(values), Event)
 
 
-def with_accepted(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> SceneModel:
-    """Return a model in which events are normal; those that it cannot count are left out."""
+def with_accepted(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> tuple[SceneModel, int]:
+    """Return a model in which events are normal, and how many of them it cannot count."""
+    n_unfit = 0
     for event in accepted:
-        with contextlib.suppress(HabitusError):  # found when the camera had another frame size
+        try:
             scene = scene.accept(as_event(event)).scene
-    return scene
+        except HabitusError:  # found when the camera had another frame size
+            n_unfit += 1
+    return scene, n_unfit
 
 
 @dataclass

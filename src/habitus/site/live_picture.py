@@ -10,20 +10,11 @@ from habitus.reporting.figures.drawing import HOTTEST
 from habitus.scene.detector import Judgement
 from habitus.scene.explanation import find_unusual
 from habitus.scene.habit_model import HabitModel
-from habitus.site.pipe_messages import CameraPicture
 
 # Largest width of a picture in pixels, and its quality.
 WIDEST, QUALITY = 640, 75
 # Arrows of motion, and boxes of heat, that a page draws at most.
 MOST_ARROWS, MOST_BOXES = 48, 64
-
-
-def picture_of(
-    time: float, document: Document, still: Image, vocabulary: Vocabulary
-) -> CameraPicture:
-    """Return the picture of a document with its motion; nothing in it is unusual yet."""
-    arrows = arrows_in(document, vocabulary)
-    return CameraPicture(time, jpeg(still), vocabulary.width, vocabulary.height, arrows, [])
 
 
 def jpeg(picture: Image, *, widest: int = WIDEST) -> bytes:

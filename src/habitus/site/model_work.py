@@ -10,13 +10,10 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import reduce
 from multiprocessing.connection import Connection
-from operator import add
 from pathlib import Path
 from typing import Any
 
-from habitus.corpus import Corpus
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.files import written_whole
 from habitus.model.inspection import matched_behaviours
@@ -26,7 +23,7 @@ from habitus.scene import Event, SceneModel
 from habitus.scene.fleet import Fleet
 from habitus.scene.habit_model import HALF_LIFE
 from habitus.settings import LearningSettings
-from habitus.site.camera_models import learn_documents
+from habitus.site.camera_models import joined_fleet, learn_documents
 from habitus.site.footage import join_hours, read_footage
 from habitus.site.judging import as_event, with_accepted
 from habitus.site.process import ProgressSender
@@ -35,7 +32,6 @@ from habitus.site.relearning import (
     LearningJob,
     LearningReport,
     LearntModel,
-    Question,
     description_of,
 )
 from habitus.site.shard_store import FLEET
@@ -70,7 +66,8 @@ def _learnt(job: LearningJob, connection: Connection) -> LearntModel:
     corpus = footage.corpus
     if corpus is None:
         raise InvalidInputError("there is no footage to learn from yet")
-    fleet = fleet_of_others(job.folder, corpus)
+    others = [path for path in job.folder.parent.glob(f"*/{FLEET}") if path.parent != job.folder]
+    fleet = None if corpus.vocabulary is None else joined_fleet(others, corpus)
     n_restarts = RESTARTS.get(job.occasion, LearningSettings.n_restarts)
     learning = LearningSettings(n_restarts=n_restarts, seed=job.seed)
     scene, common = learn_documents(
@@ -114,18 +111,6 @@ def names_again(scene: SceneModel, job: LearningJob) -> tuple[dict[int, str], li
     return dict(sorted(kept.items())), notes
 
 
-def fleet_of_others(folder: Path, corpus: Corpus) -> Fleet | None:
-    """Return what the cameras beside one have in common; None where none fits its documents."""
-    fleets = []
-    for path in sorted(folder.parent.glob(f"*/{FLEET}")):
-        with suppress(HabitusError):
-            fleet = Fleet.load(path)
-            if path.parent != folder and corpus.vocabulary is not None:
-                fleet.check_fits(corpus.vocabulary, corpus.clip)
-                fleets.append(fleet)
-    return reduce(add, fleets) if fleets else None
-
-
 def _taught(scene: SceneModel, fleet: Fleet | None) -> Iterator[str]:
     """Yield a note where a model leans on other cameras."""
     if fleet is not None and scene.habits is not None and scene.habits.leans_on_fleet:
@@ -150,12 +135,7 @@ def _forget(folder: Path) -> None:
 
 def _unfit(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield a note about accepted events that the model cannot count."""
-    n_unfit = 0
-    for event in accepted:
-        try:
-            scene.accept(as_event(event))
-        except HabitusError:
-            n_unfit += 1
+    _, n_unfit = with_accepted(scene, accepted)
     if n_unfit:
         yield (
             f"{n_unfit} event(s) that were called normal do not count any more: they were seen "
@@ -203,23 +183,23 @@ def behaviours_of(model: Path) -> list[dict[str, Any]]:
     return _behaviours(SceneModel.load(model), model.parent)
 
 
-def silenced(question: Question) -> list[int]:
+def silenced(
+    model: Path,
+    accepted: Sequence[dict[str, Any]],
+    event: dict[str, Any],
+    recent: Sequence[dict[str, Any]],
+) -> list[int]:
     """Return what `habitus.site.relearning.silenced_by` returns."""
     os.nice(SOON)
-    scene = with_accepted(SceneModel.load(question.model), question.accepted)
-    recent = dict(enumerate(map(as_event, question.recent)))
-    before = _quiet(scene, recent)
-    after = _quiet(scene.accept(as_event(question.event)).scene, recent)
-    return sorted(after - before)
+    scene, _ = with_accepted(SceneModel.load(model), accepted)
+    alarms = [as_event(values) for values in recent]
+    return sorted(_quiet(scene.accept(as_event(event)).scene, alarms) - _quiet(scene, alarms))
 
 
-def _quiet(scene: SceneModel, recent: dict[int, Event]) -> set[int]:
+def _quiet(scene: SceneModel, alarms: Sequence[Event]) -> set[int]:
     """Return which alarms a model would not raise; those that it cannot judge, it would."""
     quiet = set()
-    for n, event in recent.items():
-        try:
-            if scene.silenced([event]):
-                quiet.add(n)
-        except InvalidInputError:
-            continue
+    for n, event in enumerate(alarms):
+        with suppress(InvalidInputError):
+            quiet |= {n} if scene.silenced([event]) else set()
     return quiet

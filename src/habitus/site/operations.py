@@ -49,7 +49,7 @@ class ArchiveLearning:
     @property
     def notes(self) -> list[str]:
         """What there is to say, one line each."""
-        troubles = [str(trouble) for trouble in (*self.reading.waiting, *self.learning.troubles)]
+        troubles = (*self.reading.waiting, *self.learning.troubles)
         others = [
             f"{camera.camera}: {text}"
             for camera in self.overview.cameras
@@ -139,17 +139,16 @@ def learn_archive(
         folder.put_settings(given)
         came, models = Reading(), Learning()
         for _ in range(2):  # again where shards were damaged, whose recordings are read again
-            came = came.then(_read(folder, recordings, given, workers, settled, progress))
-            models = models.then(
-                learn_cameras(
-                    folder,
-                    [one for one in folder.cameras() if not cameras or one.camera in cameras],
-                    workers,
-                    days=days,
-                    options=options,
-                    fleet=None if fleet is None else Path(fleet),
-                    progress=progress,
-                )
+            came = _read(folder, recordings, given, workers, settled, progress, came)
+            models = learn_cameras(
+                folder,
+                [one for one in folder.cameras() if not cameras or one.camera in cameras],
+                workers,
+                days=days,
+                options=options,
+                fleet=None if fleet is None else Path(fleet),
+                before=models.learnt,
+                progress=progress,
             )
             if not models.damaged:
                 break
@@ -201,7 +200,7 @@ def detect_archive(
     with archive.alone(), open_workers(cluster, jobs) as workers:
         recordings = [] if given is None else _recordings(given, (), strict=False)
         zone = None if given is None else given["timezone"]
-        n_before = 0
+        detection = ArchiveDetection()
         for first in (True, False):  # again where shards were damaged, as for learning
             reading = _read(archive, recordings, given, workers, settled, progress)
             detection = judge_archive(
@@ -210,11 +209,10 @@ def detect_archive(
                 workers,
                 alerts_per_day=alerts_per_day,
                 again=again and first,
+                n_before=detection.n_judged,
                 progress=progress,
             )
             detection.troubles[:0] = reading.waiting
-            detection.n_known -= n_before
-            n_before = detection.n_judged = detection.n_judged + n_before
             if not detection.damaged:
                 break
         rank_moments(archive.cameras(), detection, timezone=zone)
@@ -307,6 +305,7 @@ def _read(
     workers: Workers,
     settled: float,
     progress: ProgressCallback,
+    before: Reading | None = None,
 ) -> Reading:
     if given is None:
         return Reading()
@@ -318,5 +317,6 @@ def _read(
         workers,
         fast=given["fast"],
         settled=settled,
+        before=before,
         progress=progress,
     )

@@ -11,14 +11,25 @@ from habitus.scene.events import Event
 from habitus.site.camera_models import Era, ModelRecord, eras_of, learnt_of
 from habitus.site.pattern import CLOCK, zone_of
 from habitus.site.shard_judging import judged_header, read_archive_events
-from habitus.site.shard_reading import Trouble, overlaps, unread_troubles
+from habitus.site.shard_reading import overlaps
 from habitus.site.shard_store import ArchiveFolder, CameraFolder, RecordedShard
+from habitus.video.source import redacted
 
 HOUR, DAY = 3600.0, 86_400.0
 GAP = 60.0
 """Seconds without a recording from which on they are a gap."""
 LEAST_UNUSABLE = 60.0
 """Seconds of a camera that was moved, covered or frozen that are worth a line."""
+
+
+def clock_in_words(clock: str) -> str:
+    """Return the clock of a recording as a person writes it.
+
+    >>> clock_in_words("2026-11-16T13-00-00")
+    '2026-11-16 13:00'
+    """
+    day, _, time = clock.partition("T")
+    return f"{day} {time[:5].replace('-', ':')}"
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,11 @@ class CameraOverview:
     """Share of each hour that was read, by the hour: "2026-11-16T13"."""
     unread_hours: tuple[str, ...]
     """Hours of recordings that cannot be read."""
+
+    @property
+    def ends(self) -> str:
+        """When the last recording ends, as a person writes it; - where there is none."""
+        return clock_in_words(self.until) if self.until else "-"
 
     def to_json(self) -> dict[str, Any]:
         """Return the overview as plain values."""
@@ -130,7 +146,8 @@ def _camera_overview(
     latest: float,
     zone: tzinfo | None,
 ) -> CameraOverview:
-    gaps = list(gaps_of(shards))
+    between = (other.start - one.end for one, other in pairwise(shards))
+    gaps = [seconds for seconds in between if seconds > GAP]
     unread, learnt, eras = camera.unread(), learnt_of(camera), tuple(eras_of(shards))
     headers = [judged_header(camera, shard.clock) for shard in shards]
     judged = sum(header["seconds"] for header in headers if header is not None)
@@ -139,7 +156,6 @@ def _camera_overview(
         for shard, header in zip(shards, headers, strict=True)
         if header is not None and header["reason"]
     ]
-    troubles = [trouble.text for trouble in _troubles(camera, shards, learnt, latest)]
     return CameraOverview(
         camera=camera.camera,
         hours=sum(shard.seconds for shard in shards) / HOUR,
@@ -147,9 +163,7 @@ def _camera_overview(
         unread=len(unread),
         first=shards[0].clock if shards else None,
         last=shards[-1].clock if shards else None,
-        until=_local(shards[-1].start + shards[-1].seconds, zone).strftime(CLOCK)
-        if shards
-        else None,
+        until=f"{datetime.fromtimestamp(shards[-1].end, zone):{CLOCK}}" if shards else None,
         gaps=len(gaps),
         gap_hours=sum(gaps) / HOUR,
         n_bytes=sum(shard.n_bytes for shard in shards),
@@ -157,7 +171,7 @@ def _camera_overview(
         learnt=learnt,
         judged_hours=judged / HOUR,
         alarms=sum(moment.alarm for moment in moments if moment.camera == camera.camera),
-        troubles=(*troubles, *others),
+        troubles=(*_troubles(camera, shards, learnt, latest), *others),
         covered=covered_hours(shards, zone),
         unread_hours=tuple(sorted({clock[:13] for clock in unread})),
     )
@@ -165,52 +179,36 @@ def _camera_overview(
 
 def _troubles(
     camera: CameraFolder, shards: Sequence[RecordedShard], learnt: ModelRecord | None, latest: float
-) -> Iterator[Trouble]:
-    name = camera.camera
-    yield from unread_troubles(camera)
+) -> Iterator[str]:
+    for _, recording in sorted(camera.unread().items()):
+        yield f"{redacted(recording['address'])}: {recording['reason']}"
     for clock in camera.lost(shards):
-        text = f"{clock}: the documents are damaged; they are read again if the recording is there"
-        yield Trouble(name, clock, text)
+        yield f"{clock}: the documents are damaged; they are read again if the recording is there"
     yield from overlaps(shards)
     if not shards:
         return
     unusable = sum(s.clip * (s.n_documents - s.origin["usable"]) for s in shards)
     if unusable > LEAST_UNUSABLE:
-        text = f"moved, covered or frozen for {duration_in_words(unusable)}"
-        yield Trouble(name, None, text)
+        yield f"moved, covered or frozen for {duration_in_words(unusable)}"
     if latest - shards[-1].start > DAY:
         silent = duration_in_words(latest - shards[-1].start)
-        text = f"silent for {silent}, since {shards[-1].clock}"
-        yield Trouble(name, None, text)
+        yield f"silent for {silent}, since {shards[-1].clock}"
     if learnt is None:
-        yield Trouble(name, None, "no model yet")
+        yield "no model yet"
     elif any(note.startswith("not calibrated") for note in learnt["notes"]):
-        yield Trouble(name, None, "the model is not calibrated: too little footage")
-
-
-def gaps_of(shards: Sequence[RecordedShard]) -> Iterator[float]:
-    """Yield the lengths in seconds of the times between recordings."""
-    for one, other in pairwise(shards):
-        missing = other.start - one.start - one.seconds
-        if missing > GAP:
-            yield missing
+        yield "the model is not calibrated: too little footage"
 
 
 def covered_hours(shards: Sequence[RecordedShard], zone: tzinfo | None = None) -> dict[str, float]:
     """Return the share of each hour that was read, by the hour as clocks of a zone show it."""
     seconds: dict[str, float] = {}
     for shard in shards:
-        start, end = shard.start, shard.start + shard.seconds
+        start, end = shard.start, shard.end
         while start < end:
-            local = _local(start, zone)
+            local = datetime.fromtimestamp(start, zone)
             past = 60.0 * local.minute + local.second + 1e-6 * local.microsecond
             until = min(end, start + HOUR - past)
             key = local.strftime("%Y-%m-%dT%H")
             seconds[key] = seconds.get(key, 0.0) + until - start
             start = until
     return {hour: min(found / HOUR, 1.0) for hour, found in sorted(seconds.items())}
-
-
-def _local(seconds: float, zone: tzinfo | None) -> datetime:
-    """Return a time as clocks of a zone show it; of this machine's if None."""
-    return datetime.fromtimestamp(seconds, zone)

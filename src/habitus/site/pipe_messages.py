@@ -2,14 +2,17 @@
 
 import queue
 import threading
-from collections import deque
+from collections import defaultdict, deque
+from contextlib import suppress
 from enum import StrEnum
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+from habitus.backlog import Backlog
+from habitus.settings import AlertSettings
 from habitus.site.zones import Zone
 
-# Judged documents that may wait for the server to read them.
+# Judged documents that may wait for the server to read them: the latest; of pictures, one.
 MOST_JUDGED = 600
 
 
@@ -134,7 +137,7 @@ class UseModel(NamedTuple):
 class Adjust(NamedTuple):
     """Raise so many alerts per day from now on, in these zones; call behaviours so."""
 
-    alerts_per_day: float
+    alerts_per_day: float = AlertSettings.BUDGET
     zones: tuple[Zone, ...] = ()
     behaviour_names: tuple[tuple[int, str], ...] = ()
     """Number, from 1, and name."""
@@ -168,26 +171,21 @@ class ServerLink:
         self.connection = connection
         self.orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self.stop = threading.Event()
-        self._changed = threading.Condition()
-        self._reports: deque[Report] = deque()
-        self._picture: CameraPicture | None = None
-        self._n_judged, self._closed = 0, False
-        self._sender = threading.Thread(target=self._send, daemon=True)
-        self._sender.start()
+        self._waiting: dict[type, deque[Report]] = defaultdict(deque)
+        self._waiting[CameraPicture] = deque(maxlen=1)
+        self._waiting[JudgedDocument] = deque(maxlen=MOST_JUDGED)
+        self._lock = threading.Lock()
+        # Which kind of report is next; the oldest one of that kind is sent.
+        self._kinds = Backlog(self._send, note=lambda trouble: self.stop.set() if trouble else None)
         threading.Thread(target=self._receive, daemon=True).start()
 
     def send(self, report: Report) -> None:
         """Have a report sent."""
-        with self._changed:
-            if isinstance(report, CameraPicture):
-                self._picture = report
-            else:
-                self._reports.append(report)
-            if isinstance(report, JudgedDocument):
-                self._n_judged += 1
-                if self._n_judged > MOST_JUDGED:
-                    self._drop_oldest()
-            self._changed.notify()
+        with self._lock:
+            waiting = self._waiting[type(report)]
+            if len(waiting) != waiting.maxlen:  # else it takes the place of the oldest
+                self._kinds.add(waiting)
+            waiting.append(report)
 
     def next_order(self, within: float = 0.0) -> Order | None:
         """Return the next order, or None if none comes in time."""
@@ -198,35 +196,13 @@ class ServerLink:
 
     def close(self, *, within: float) -> None:
         """Send what waits, as far as the server reads it in time."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
-        self._sender.join(within)
+        self._kinds.close(within=within)
 
-    def _drop_oldest(self) -> None:
-        for n, report in enumerate(self._reports):
-            if isinstance(report, JudgedDocument):
-                del self._reports[n]
-                self._n_judged -= 1
-                return
-
-    def _next(self) -> Report | None:
-        """Return the next report once there is one; None at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._reports or self._picture or self._closed)
-            if self._reports:
-                report = self._reports.popleft()
-                self._n_judged -= isinstance(report, JudgedDocument)
-                return report
-            picture, self._picture = self._picture, None
-            return picture
-
-    def _send(self) -> None:
-        try:
-            while (report := self._next()) is not None:
-                self.connection.send(report)
-        except OSError:
-            self.stop.set()
+    def _send(self, waiting: deque[Report]) -> None:
+        with suppress(IndexError):  # what could not be sent is not sent again
+            with self._lock:
+                report = waiting.popleft()
+            self.connection.send(report)
 
     def _receive(self) -> None:
         try:

@@ -175,17 +175,13 @@ def _understood(address: str) -> Iterator[None]:
         raise
     except ImportError as error:  # fsspec names what to install
         raise MissingPackageError(f"{redacted(address)}: {error}", parameter="patterns") from error
-    except OSError as error:
-        if error.errno in NO_ROOM:
-            raise
-        raise _unreachable(address, error) from error
     except Exception as error:  # each library has errors of its own
-        raise _unreachable(address, error) from error
-
-
-def _unreachable(address: str, error: Exception) -> InvalidInputError:
-    reason = " ".join(str(error).split()) or type(error).__name__
-    return InvalidInputError(f"cannot read {redacted(address)}: {reason}", parameter="patterns")
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            raise
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInputError(
+            f"cannot read {redacted(address)}: {reason}", parameter="patterns"
+        ) from error
 
 
 def _described(path: str, address: str, info: Mapping[str, Any]) -> FoundFile:

@@ -1,24 +1,28 @@
-"""A camera's process as the server sees it: started, given orders, listened to, ended."""
+"""Processes as the server sees them: of a camera, and of a junction that plays as one.
 
+They are started, given orders, listened to, and ended.
+"""
+
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any, Literal
 
+from habitus.backlog import Backlog
+from habitus.errors import HabitusError
 from habitus.jobs.fork_server import ForkServer
 from habitus.progress import Progress
-from habitus.settings import AlertSettings
-from habitus.site.pipe_messages import Order, Report, Stop
-from habitus.site.zones import Zone
+from habitus.site.pipe_messages import Adjust, Order, Report, Stop
 
 # What the fork server of cameras loads: all that they, their decoders and learning need.
 PRELOAD = "habitus.site.camera_preload"
 # Seconds that the thread which sends orders has to end, once the process has.
 SENDING = 1.0
+# How much the process that renders steps back behind cameras.
+NICENESS = 5
 # Seconds between two reports of progress.
 PROGRESS_EVERY = 0.25
 
@@ -32,7 +36,7 @@ class CameraJob:
     A "stream" is watched; a file plays at its own speed, again and again ("playback"), or is judged
     once, as fast as possible ("recording"). `address` has credentials. `accepted` are events, as
     `Event.to_json` gives them, that were called normal since the `model`, a file in the folder, was
-    learnt; `behaviour_names` are what people call its behaviours, by number from 1.
+    learnt.
 
     Options of reading are "fps", "fast", "other_hosts", "local" (a stream may be of this machine),
     "patience" (seconds of silence until it is opened again), "learn_days" and "timezone" (by which
@@ -45,12 +49,10 @@ class CameraJob:
     folder: Path
     address: str = field(repr=False)
     kind: CameraKind = "stream"
-    alerts_per_day: float = AlertSettings.BUDGET
-    zones: tuple[Zone, ...] = ()
+    alerts: Adjust = field(default_factory=Adjust)
     options: dict[str, Any] = field(default_factory=dict)
     model: str | None = None
     accepted: tuple[dict[str, Any], ...] = ()
-    behaviour_names: tuple[tuple[int, str], ...] = ()
 
 
 class ProgressSender:
@@ -77,9 +79,7 @@ class CameraProcess:
         self.job, self.fork_server = job, fork_server
         self.child = fork_server.start_process("habitus.site.watcher:watch_camera", job)
         self.last_heard = time.monotonic()
-        self._orders: SimpleQueue[Order | None] = SimpleQueue()
-        self._sender = Thread(target=self._send, name=f"orders of {job.camera}", daemon=True)
-        self._sender.start()
+        self._orders: Backlog[Order] = Backlog(self.child.connection.send)
 
     def reports(self) -> Iterator[Report]:
         """Yield the reports that came, without waiting for more; none after the end."""
@@ -93,16 +93,8 @@ class CameraProcess:
 
     def order(self, order: Order) -> bool:
         """Have an order sent, without waiting for it; return False if the process has ended."""
-        self._orders.put(order)
+        self._orders.add(order)
         return self.child.is_alive
-
-    def _send(self) -> None:
-        """Send orders, one after the other; a process that hangs takes none."""
-        for order in iter(self._orders.get, None):
-            try:
-                self.child.connection.send(order)
-            except OSError:
-                return
 
     def end(self, within: float = 5.0) -> list[Report]:
         """Have the process end with every event written, or kill it; return its last reports."""
@@ -118,7 +110,46 @@ class CameraProcess:
     def kill(self) -> None:
         """End the process at once, and close the connection."""
         self.child.kill()
-        self._orders.put(None)
-        self._sender.join(SENDING)
-        if not self._sender.is_alive():  # else another file may get its number
+        self._orders.close(within=SENDING)
+        if not self.child.is_alive:  # else an order may be on its way by this file's number
             self.child.connection.close()
+
+
+class RenderingProcess:
+    """A process that renders a junction to a file, from now on.
+
+    `scene` has the parameters of `habitus.lab.junction.Junction`, which the server does not load.
+    """
+
+    def __init__(self, path: Path, scene: dict[str, float], fork_server: ForkServer) -> None:
+        self.path, self.progress = path, 0.0
+        self.child = fork_server.start_process(f"{__name__}:render_scene", (path, scene))
+
+    def step(self, within: float) -> bool:
+        """Wait a little; return whether the file is there. HabitusError if it cannot be written."""
+        try:
+            while self.child.connection.poll(within):
+                report = self.child.connection.recv()
+                if isinstance(report, HabitusError):
+                    raise report
+                self.progress, within = report.done / (report.total or report.done), 0.0
+        except (EOFError, OSError):
+            if self.path.exists():
+                return True
+            raise HabitusError(f"rendering ended with code {self.child.wait(1.0)}") from None
+        return False
+
+
+def render_scene(job: tuple[Path, dict[str, Any]], connection: Connection) -> None:
+    """Render a scene, and send how much of it is done."""
+    from habitus.lab.junction import Junction, render
+
+    os.nice(NICENESS)
+    path, scene = job
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        render(Junction(**scene), path, progress=ProgressSender(connection))
+    except HabitusError as error:
+        connection.send(error)
+    except OSError as error:
+        connection.send(HabitusError(f"cannot write {path}: {error.strerror}"))

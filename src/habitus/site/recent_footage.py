@@ -8,9 +8,8 @@ answers, so that a viewer who is slow, or gone, costs nothing.
 import io
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -34,8 +33,6 @@ FRAGMENTED = {
 FRAME = 40
 # Packets of a segment by which the time from one frame to the next is known.
 FEWEST = 5
-# Packets and the milliseconds at which they are shown; which of them is the first of a stretch.
-Choice = Callable[[Sequence[Any], Sequence[int]], int | None]
 
 
 class Stretch(NamedTuple):
@@ -76,7 +73,7 @@ def stretch_at(recent: Path, moment: float = math.inf) -> Stretch | None:
     wanted = [(path, 1000 * moment) for _, path in found[first:]]
     newest = [(path, math.inf) for _, path in found[:-3:-1]]
     for path, since in wanted + newest:
-        stretch = _stretch(path, found, partial(_keyframe, since))
+        stretch = _stretch(path, found, since=since)
         if stretch is not None:
             return stretch
     return None
@@ -88,14 +85,10 @@ def stretch_after(recent: Path, last: str) -> Stretch | None:
     found = segments(recent)
     for _, path in found:
         first = int(number) + 1 if path.stem == stem else 0
-        stretch = None if path.stem < stem else _stretch(path, found, partial(_number, first))
+        stretch = None if path.stem < stem else _stretch(path, found, first)
         if stretch is not None:
             return stretch
     return None
-
-
-def _number(number: int, packets: Sequence[Any], shown: Sequence[int]) -> int:
-    return number
 
 
 def _keyframe(since: float, packets: Sequence[Any], shown: Sequence[int]) -> int | None:
@@ -106,8 +99,14 @@ def _keyframe(since: float, packets: Sequence[Any], shown: Sequence[int]) -> int
     return max((n for n in keys if shown[n] <= since), default=keys[0])
 
 
-def _stretch(path: Path, found: Sequence[tuple[float, Path]], choose: Choice) -> Stretch | None:
-    """Return the packets of a segment from the chosen one on; None without any.
+def _stretch(
+    path: Path,
+    found: Sequence[tuple[float, Path]],
+    first: int | None = None,
+    *,
+    since: float = math.inf,
+) -> Stretch | None:
+    """Return the packets of a segment from the first one or a time on; None without any.
 
     The last packet of the newest segment waits for the next one: how long it lasts is not known.
     """
@@ -122,7 +121,9 @@ def _stretch(path: Path, found: Sequence[tuple[float, Path]], choose: Choice) ->
         n_packets = len(packets)
         if path == found[-1][1]:
             n_packets = n_packets - 1 if n_packets >= FEWEST else 0
-        first, codec = choose(packets[:n_packets], shown), codec_name(stream.codec_context)
+        if first is None:
+            first = _keyframe(since, packets[:n_packets], shown)
+        codec = codec_name(stream.codec_context)
         if codec and first is not None and first < n_packets:
             chosen = slice(first, n_packets)
             data = _remuxed(stream, codec, packets[chosen], shown[chosen], due[first:])

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from zlib import crc32
@@ -22,6 +23,8 @@ from habitus.site.pipe_messages import FootageExtent
 
 # What runs in these processes.
 WORK = "habitus.site.model_work"
+LEARNING = f"{WORK}:learn_from_footage"
+"""What a process calls with a `LearningJob`, at low priority."""
 
 Occasion = Literal["first", "hour", "night", "asked"]
 """Why a model is learnt."""
@@ -96,11 +99,7 @@ def due(
 
 def _again_at(past: Sequence[PastLearning]) -> float:
     """Return when something may be tried again, after the failures at the end of what was done."""
-    n_failed = 0
-    for learning in reversed(past):
-        if learning.succeeded:
-            break
-        n_failed += 1
+    n_failed = len([*takewhile(lambda learning: not learning.succeeded, reversed(past))])
     if not n_failed:
         return -np.inf
     ended = past[-1].ended or past[-1].started
@@ -143,14 +142,6 @@ class LearningJob:
     names: tuple[tuple[int, str], ...] = ()
 
 
-class ThinningJob(NamedTuple):
-    """Documents of a camera of which a share is to stay; see `habitus.site.footage.thin`."""
-
-    folder: Path
-    share: float
-    now: float
-
-
 class LearntModel(NamedTuple):
     """A model was learnt."""
 
@@ -177,11 +168,6 @@ class LearningFailure(NamedTuple):
 LearningReport = Progress | LearntModel | LearningFailure
 
 
-def start_learning(job: LearningJob, fork_server: ForkServer) -> Child:
-    """Start a process that learns one model, at low priority."""
-    return fork_server.start_process(f"{WORK}:learn_from_footage", job)
-
-
 def learning_reports(child: Child) -> Iterator[LearningReport]:
     """Yield the reports that came from a process that learns, without waiting for more.
 
@@ -203,15 +189,6 @@ def learning_reports(child: Child) -> Iterator[LearningReport]:
         yield report
 
 
-class Question(NamedTuple):
-    """Which alarms an event silences, to find out in a process of its own; see `silenced_by`."""
-
-    model: Path
-    accepted: tuple[dict[str, Any], ...]
-    event: dict[str, Any]
-    recent: tuple[dict[str, Any], ...]
-
-
 def silenced_by(
     model: Path,
     accepted: Sequence[dict[str, Any]],
@@ -226,8 +203,8 @@ def silenced_by(
     Those that the events that were `accepted` before silence already are left out. HabitusError if
     the event cannot be counted by this model, or it takes too long.
     """
-    question = Question(model, tuple(accepted), event, tuple(recent))
-    numbers: list[int] = fork_server.ask(f"{WORK}:silenced", question, within=within)
+    job = f"{WORK}:silenced", model, accepted, event, recent
+    numbers: list[int] = fork_server.ask(*job, within=within)
     return numbers
 
 

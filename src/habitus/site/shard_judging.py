@@ -32,11 +32,10 @@ from habitus.settings import AlertSettings
 from habitus.site.camera_models import learnt_of
 from habitus.site.pattern import Recording
 from habitus.site.places import at_hand
-from habitus.site.shard_reading import Trouble
 from habitus.site.shard_store import (
     ArchiveFolder,
     CameraFolder,
-    latest_era,
+    like_latest,
     set_aside,
     unseen_by_worker,
 )
@@ -100,7 +99,8 @@ class ArchiveDetection:
     """Shards that were judged now."""
     n_known: int = 0
     """Shards that had been judged before."""
-    troubles: list[Trouble] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+    """What could not be judged, and why: a line each, after the camera's name."""
     damaged: bool = False
     """Whether shards were damaged: they are set aside, and their recordings can be read again."""
 
@@ -161,15 +161,17 @@ def judge_archive(
     *,
     alerts_per_day: float = AlertSettings.BUDGET,
     again: bool = False,
+    n_before: int = 0,
     progress: ProgressCallback = ignore_progress,
 ) -> ArchiveDetection:
     """Judge the shards that were not judged yet, each with the model that its camera has now.
 
     What is unusual in each shard is written at once; `rank_moments` then finds that of all. `again`
-    judges what was judged before, too.
+    judges what was judged before, too, but for `n_before` shards that this run has judged already.
     """
     n_learnt = sum(learnt_of(camera) is not None for camera in folder.cameras())
     detection = ArchiveDetection(alerts_per_day=alerts_per_day, n_sharing=n_learnt)
+    detection.n_judged, detection.n_known = n_before, -n_before
     share = detection.share
     tasks = [
         task
@@ -181,7 +183,7 @@ def judge_archive(
     for number, judged in workers.as_completed(judge_shards, tasks):
         camera = folder.camera(tasks[number].name)
         for text in dict.fromkeys(shard.trouble for shard in judged if shard.trouble):
-            detection.troubles.append(Trouble(camera.camera, None, text))
+            detection.troubles.append(f"{camera.camera}: {text}")
         for shard in judged:
             if shard.trouble:
                 continue
@@ -190,7 +192,7 @@ def judge_archive(
                     detection.damaged = True
                 else:
                     text = unseen_by_worker(shard.damaged)
-                    detection.troubles.append(Trouble(camera.camera, shard.clock, text))
+                    detection.troubles.append(f"{camera.camera}: {text}")
                 continue
             write_file(camera.judged_path(shard.clock), shard.lines.encode())
             detection.n_judged += 1
@@ -205,11 +207,10 @@ def _unjudged(
     """Yield what is to be judged of a camera."""
     learnt, shards = learnt_of(camera), camera.shards()
     if learnt is None:
-        text = "no model yet: learn it first"
-        detection.troubles.append(Trouble(camera.camera, None, text))
+        detection.troubles.append(f"{camera.camera}: no model yet: learn it first")
         return
     rate, wanted = max(CANDIDATES_PER_DAY, share), []
-    for shard in latest_era(shards):
+    for shard in like_latest(shards):
         header = judged_header(camera, shard.clock)
         known = header is not None and not again and header["rate"] >= share
         if known and header is not None and header["reason"]:
@@ -330,9 +331,7 @@ def rank_moments(
                 continue
             seconds += header["seconds"]
             if header["reason"]:
-                detection.troubles.append(
-                    Trouble(camera.camera, clock, f"{clock}: {header['reason']}")
-                )
+                detection.troubles.append(f"{camera.camera}: {clock}: {header['reason']}")
             kept += _events_of(camera.judged_path(clock), first=2)
         detection.n_cameras += seconds > 0
         detection.seconds += seconds
@@ -421,7 +420,7 @@ def _picture_tasks(
 ) -> list[PictureTask]:
     """Return what is to be drawn of each recording."""
     cameras = {name: folder.camera(name) for name in sorted({each.camera for each, _ in wanted})}
-    shards = {name: latest_era(camera.shards()) for name, camera in cameras.items()}
+    shards = {name: like_latest(camera.shards()) for name, camera in cameras.items()}
     tasks: dict[Path, PictureTask] = {}
     for event, picture in wanted:
         name = event.camera

@@ -38,7 +38,7 @@ from habitus.site.shard_store import (
 )
 from habitus.video import Source
 from habitus.video.mask import is_file
-from habitus.video.source import redacted, redacted_text
+from habitus.video.source import redacted_text
 
 SETTLED = 30.0
 """Seconds for which a recording must not have changed before it is read."""
@@ -53,18 +53,6 @@ OVERLAP = 60.0
 INDEXED, INDEX = frozenset([".mp4", ".mov", ".m4v"]), b"moov"
 CAMERA = "{camera}"
 HOUR = 3600.0
-
-
-class Trouble(NamedTuple):
-    """Why a camera, or a time of it, is missing."""
-
-    camera: str
-    clock: str | None
-    """The recording that it is about; None for the whole camera."""
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.camera}: {self.text}"
 
 
 class ReadingTask(NamedTuple):
@@ -103,18 +91,8 @@ class Reading:
     """Length of what was read."""
     n_bytes: int = 0
     """Bytes of shards that workers sent."""
-    waiting: list[Trouble] = field(default_factory=list)
-    """Recordings that are left for the next run."""
-
-    def then(self, later: "Reading") -> "Reading":
-        """Return what this and a later one came to."""
-        return Reading(
-            self.n_read + later.n_read,
-            later.n_known - self.n_read,
-            self.seconds + later.seconds,
-            self.n_bytes + later.n_bytes,
-            later.waiting,
-        )
+    waiting: list[str] = field(default_factory=list)
+    """Recordings that are left for the next run, and why: a line each, after the camera's name."""
 
     def summary(self) -> str:
         """Return what was read, in one line."""
@@ -156,14 +134,16 @@ def read_new(
     *,
     fast: bool = False,
     settled: float = SETTLED,
+    before: Reading | None = None,
     progress: ProgressCallback = ignore_progress,
 ) -> Reading:
     """Read the recordings that have no shard, or another one than they had, and write each shard.
 
     `recordings` are all of the cameras that are wanted. Those that have changed within `settled`
-    seconds are left for later.
+    seconds are left for later. What this run has read `before` is added to.
     """
-    reading = Reading()
+    reading = before or Reading()
+    reading.n_known, reading.waiting = -reading.n_read, []
     tasks = list(_new(folder, recordings, settings, fast, settled, reading))
     progress(Progress("reading", 0, len(tasks)))
     started = time.monotonic()
@@ -237,9 +217,8 @@ def _still_there(
     return kept
 
 
-def _later(recording: Recording, reason: str) -> Trouble:
-    text = f"{recording.name}: {reason}; left for the next run"
-    return Trouble(recording.camera, recording.clock, text)
+def _later(recording: Recording, reason: str) -> str:
+    return f"{recording.camera}: {recording.name}: {reason}; left for the next run"
 
 
 def _each_read(
@@ -353,24 +332,13 @@ def lacks_index(path: Path) -> bool:
     return True
 
 
-def overlaps(shards: Sequence[RecordedShard]) -> Iterator[Trouble]:
-    """Yield the times of a camera that two recordings are of; shards are in order of time."""
+def overlaps(shards: Sequence[RecordedShard]) -> Iterator[str]:
+    """Say which times of a camera two recordings are of; shards are in order of time."""
     for one, other in pairwise(shards):
-        excess = one.start + one.seconds - other.start
-        if excess > OVERLAP:
-            yield Trouble(
-                one.camera,
-                other.clock,
+        if one.end - other.start > OVERLAP:
+            yield (
                 f"times overlap: {one.name} lasts {clock(one.seconds)}, but {other.name} begins "
                 f"{clock(other.start - one.start)} after it: name the start of recordings in the "
                 "pattern, or remove a copy; where clocks were put back, let recordings keep their "
-                "time of change",
+                "time of change"
             )
-
-
-def unread_troubles(camera: CameraFolder) -> list[Trouble]:
-    """Return the recordings of a camera that cannot be read."""
-    return [
-        Trouble(camera.camera, clock, f"{redacted(recording['address'])}: {recording['reason']}")
-        for clock, recording in sorted(camera.unread().items())
-    ]

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from annotated_types import Interval
 from typing_extensions import TypedDict
@@ -32,6 +32,7 @@ from habitus.schema import ClipSeconds, Count, Text, Time, decoded
 from habitus.site.pattern import Recording
 from habitus.video.source import redacted
 
+K = TypeVar("K", bound=Any)
 FileSize = Annotated[int, Interval(ge=0, le=1 << 62)]
 SUFFIX, DAMAGED = ".corpus", ".damaged"
 MODEL, LEARNT = "model.habitus", "learnt.json"
@@ -120,6 +121,11 @@ class RecordedShard(NamedTuple):
         return self.n_documents * self.clip
 
     @property
+    def end(self) -> float:
+        """When the recording ends, in seconds since the epoch."""
+        return self.start + self.seconds
+
+    @property
     def name(self) -> str:
         """Address of the recording, as it may be shown."""
         return redacted(self.origin["address"])
@@ -130,20 +136,8 @@ class RecordedShard(NamedTuple):
         return self.vocabulary, self.origin["made"]
 
 
-class OneKind(Protocol):
-    """Documents that were made in one way."""
-
-    @property
-    def kind(self) -> object:
-        """How they were made."""
-        ...
-
-
-K = TypeVar("K", bound=OneKind)
-
-
-def latest_era(shards: Sequence[K]) -> list[K]:
-    """Return the shards that are like the last one.
+def like_latest(shards: Sequence[K]) -> list[K]:
+    """Return the shards that are of the same kind as the last one, of whatever era.
 
     An hour of another frame size takes nothing away from what was learnt before it.
     """

@@ -31,10 +31,11 @@ from habitus.scene.scene_model import SceneModel
 from habitus.site.filing import Filing
 from habitus.site.footage import FootageWriter
 from habitus.site.judging import Judging, with_accepted
-from habitus.site.live_picture import heat_in, picture_of
+from habitus.site.live_picture import arrows_in, heat_in, jpeg
 from habitus.site.packet_ring import PacketRing
 from habitus.site.pipe_messages import (
     Adjust,
+    CameraPicture,
     CameraState,
     FootageExtent,
     GoOn,
@@ -70,8 +71,6 @@ WRITING, SENDING = 3.0, 1.0
 LAST_CLIPS = 600.0
 # Seconds that it may take until all documents are on disk.
 FLUSHING = 60.0
-# Seconds from one count of what was kept to the next.
-COUNT_EVERY = 10.0
 
 STATES = {
     Condition.MOVED: CameraState.MOVED,
@@ -112,14 +111,16 @@ class Watcher:
             timeout=self.patience,
             elsewhere=job.kind == "stream" and not options.get("local", False),
         )
-        self.settings = DocumentSettings(mask=polygon_text(ignored(job.zones)), still_every=1)
+        self.settings = DocumentSettings(
+            mask=polygon_text(ignored(job.alerts.zones)), still_every=1
+        )
         self.speed = float(options.get("speed", 1.0)) if job.kind == "playback" else None
         if self.speed is not None and not 0 < self.speed <= MOST_SPEED:
             raise InvalidInputError(
                 f"speed must be above 0 and at most {MOST_SPEED:g}, found {self.speed:g}",
                 parameter="speed",
             )
-        self.alerts = Adjust(job.alerts_per_day, job.zones, job.behaviour_names)
+        self.alerts = job.alerts
         self.state: StateChanged | None = None
         self.size: tuple[int, int] | None = None
         self.judging: Judging | None = None
@@ -215,15 +216,21 @@ class Watcher:
         if isinstance(order, UseModel):
             self._use(order.path, order.accepted)
         elif isinstance(order, Adjust):
-            self._adjust(order)
+            try:
+                if self.judging is not None:
+                    self.judging.adjust(order)
+                self.alerts = order
+            except HabitusError as error:
+                self._remark(f"budget and zones stay as they were: {error}")
         elif isinstance(order, GoOn) and self.recording is not None:
             self.recording.go_on(order.reason)
 
     def _use(self, path: str, accepted: Sequence[dict[str, Any]]) -> None:
         """Judge by a model from the next document on; as before, if it cannot be used."""
         try:
+            scene, _ = with_accepted(SceneModel.load(self.job.folder / path), accepted)
             judging = Judging(
-                with_accepted(SceneModel.load(self.job.folder / path), accepted),
+                scene,
                 self.alerts,
                 name=self.source.name,
                 filing=self.filing,
@@ -247,15 +254,6 @@ class Watcher:
             return None
         name = options.get("timezone")
         return partial(datetime.fromtimestamp, tz=ZoneInfo(name) if name else None)
-
-    def _adjust(self, alerts: Adjust) -> None:
-        try:
-            if self.judging is not None:
-                self.judging.adjust(alerts)
-        except HabitusError as error:
-            self._remark(f"budget and zones stay as they were: {error}")
-        else:
-            self.alerts = alerts
 
     def _new_id(self, start: float) -> str:
         """Return the id of an event; a recording that is judged again has the same ones again."""
@@ -321,12 +319,13 @@ class Watcher:
         is_due = unusual or time.monotonic() - self.pictured >= PICTURE_EVERY
         if document.still is None or not is_due:
             return
-        self.pictured = time.monotonic()
-        picture = picture_of(arrival.time, document, document.still, arrival.vocabulary)
+        self.pictured, v = time.monotonic(), arrival.vocabulary
         habits = judging.habits if judging is not None else None
+        heat = []
         if unusual and judgement is not None and habits is not None:
-            picture = picture._replace(heat=heat_in(judgement, habits))
-        self.link.send(picture)
+            heat = heat_in(judgement, habits)
+        picture, arrows = jpeg(document.still), arrows_in(document, v)
+        self.link.send(CameraPicture(arrival.time, picture, v.width, v.height, arrows, heat))
 
     def _look_at(self, live: LiveSource) -> None:
         """Say that a source is lost, if it is."""
@@ -419,7 +418,7 @@ class FootageThread:
         self.folder, self.settings, self.link = job.folder / "documents", settings, link
         recorded = job.kind == "recording"
         self.days = None if recorded else float(job.options.get("learn_days", 7.0))
-        self.extent, self._counted = FootageExtent(0.0, time.time()), 0.0
+        self.extent = FootageExtent(0.0, time.time())
         self._writer: FootageWriter | None = None
         self._tasks: Backlog[Callable[[FootageWriter], None]] = Backlog(self._do, room=MOST_WAITING)
 
@@ -439,7 +438,7 @@ class FootageThread:
 
         def flush(writer: FootageWriter) -> None:
             writer.flush()
-            self._count(writer)
+            self.extent = writer.kept or self.extent
             done.set()
 
         self._tasks.add(flush)
@@ -447,19 +446,14 @@ class FootageThread:
 
     def close(self, *, within: float) -> None:
         """Write what is held."""
-        self._tasks.add(FootageWriter.close)
+        self._tasks.add(FootageWriter.flush)
         self._tasks.close(within=within)
 
     def _do(self, task: Callable[[FootageWriter], None]) -> None:
         if self._writer is None:  # it looks at all files that are there
             self._writer = FootageWriter(self.folder, self.settings, learn_days=self.days)
-            self._count(self._writer)
         task(self._writer)
-        if time.monotonic() - self._counted >= COUNT_EVERY:
-            self._count(self._writer)
+        self.extent = self._writer.kept or self.extent
         for note in self._writer.notes:
             self.link.send(Remark(note, time.time()))
         self._writer.notes.clear()
-
-    def _count(self, writer: FootageWriter) -> None:
-        self.extent, self._counted = writer.kept() or self.extent, time.monotonic()

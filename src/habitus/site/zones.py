@@ -33,26 +33,25 @@ Polygons = tuple[tuple[tuple[float, float], ...], ...]
 class WeekHours(NamedTuple):
     """The same hours of some days, by the clock on the wall."""
 
-    days: tuple[int, ...]
-    """From 0, Monday, to 6: days on which they begin."""
-    start: int
-    """Minutes since midnight."""
-    end: int
+    days: tuple[str, ...]
+    """Of `DAYS`: those on which they begin."""
+    start: str
+    """Such as 06:30."""
+    end: str
     """The same; of the next day, unless it is after the start."""
 
     def hold(self, moment: datetime) -> bool:
         """Return whether a local time lies in these hours.
 
-        >>> night = WeekHours((4,), 22 * 60, 6 * 60)
+        >>> night = WeekHours(("fri",), "22:00", "06:00")
         >>> [night.hold(datetime(2026, 11, *at)) for at in ((20, 23), (21, 5), (21, 6))]
         [True, True, False]
         """
-        minute, today = 60 * moment.hour + moment.minute, moment.weekday()
+        now, today, yesterday = (f"{moment:%H:%M}", *(DAYS[moment.weekday() - n] for n in (0, 1)))
         if self.start < self.end:
-            return today in self.days and self.start <= minute < self.end
-        yesterday = (today - 1) % len(DAYS)
-        return (today in self.days and minute >= self.start) or (
-            yesterday in self.days and minute < self.end
+            return today in self.days and self.start <= now < self.end
+        return (today in self.days and now >= self.start) or (
+            yesterday in self.days and now < self.end
         )
 
 
@@ -77,11 +76,7 @@ class Zone:
             polygon=tuple((float(x), float(y)) for x, y in values["polygon"]),
             alerts_per_day=values.get("alerts_per_day"),
             hours=tuple(
-                WeekHours(
-                    tuple(DAYS.index(day) for day in span.get("days") or DAYS),
-                    minute_of_day(span["start"]),
-                    minute_of_day(span["end"]),
-                )
+                WeekHours(tuple(span.get("days") or DAYS), span["start"], span["end"])
                 for span in values.get("hours") or ()
             ),
         )
@@ -89,16 +84,6 @@ class Zone:
     def is_armed(self, moment: datetime | None) -> bool:
         """Return whether its events may be alarms at a local time; one that is not known, too."""
         return moment is None or not self.hours or any(span.hold(moment) for span in self.hours)
-
-
-def minute_of_day(text: str) -> int:
-    """Return the minutes since midnight of a time such as 06:30.
-
-    >>> minute_of_day("06:30")
-    390
-    """
-    hour, minute = text.split(":")
-    return 60 * int(hour) + int(minute)
 
 
 def check_zones(zones: Sequence[Zone], size: tuple[int, int] | None) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from habitus.errors import HabitusError
 from habitus.jobs.fork_server import ForkServer
 from habitus.site.pipe_messages import CameraState, StateChanged
-from habitus.site.rendered_scene import RenderingProcess, SceneJob
+from habitus.site.process import RenderingProcess
 from habitus.web import store
 from habitus.web.database import NEW_CAMERA, CameraRow
 
@@ -140,7 +140,7 @@ class Demo:
             "normal_for": self.seconds / 2,
             "anomalies_per_hour": ANOMALIES_PER_HOUR,
         }
-        return RenderingProcess(SceneJob(self._path(scene), junction), self.fork_server)
+        return RenderingProcess(self._path(scene), junction, self.fork_server)
 
     def _is(self, scene: DemoScene, *, preparing: bool, state: str | None = None) -> bool:
         """Return whether a camera is there that does not play yet, and is rendered or judged."""

@@ -14,6 +14,7 @@ from habitus.progress import Progress
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.process import CameraJob
 from habitus.site.relearning import (
+    LEARNING,
     LearningFailure,
     LearningJob,
     LearntModel,
@@ -21,7 +22,6 @@ from habitus.site.relearning import (
     PastLearning,
     due,
     learning_reports,
-    start_learning,
 )
 from habitus.web import reviews, store
 from habitus.web.answers import LearningProgress
@@ -183,7 +183,7 @@ class ModelLearner:
         with self._lock:
             self._asked.discard(camera_id)
         try:
-            child = start_learning(job, self.fork_server)
+            child = self.fork_server.start_process(LEARNING, job)
         except HabitusError as error:
             with self.console.database.transaction() as session:
                 store.end_learning(session, number, LearningFailure(str(error)), now)

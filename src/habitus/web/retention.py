@@ -21,7 +21,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from habitus.errors import FileError, HabitusError
-from habitus.site.relearning import ThinningJob
 from habitus.web import queries
 from habitus.web.database import (
     AuditEntry,
@@ -135,8 +134,8 @@ def thin_documents(console: "Console", missing: int, least: int) -> None:
         if excess <= 0 or size <= least:
             return
         share = max(least / size, 1 - excess / size)
-        job = ThinningJob(folder, share, time.time())
-        supervisor.fork_server.ask("habitus.site.footage:thin", job, within=THINNING)
+        target, now = "habitus.site.footage:thin", time.time()
+        supervisor.fork_server.ask(target, folder, share, now, within=THINNING)
         excess -= int((1 - share) * size)
 
 

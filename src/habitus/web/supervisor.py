@@ -147,11 +147,7 @@ class _WatchedCamera:
 
 def _fixed(job: CameraJob) -> tuple[object, ...]:
     """Return what cannot be changed while a process runs."""
-    return job.folder, job.address, job.kind, ignored(job.zones), job.options
-
-
-def _alerts(job: CameraJob) -> Adjust:
-    return Adjust(job.alerts_per_day, job.zones, job.behaviour_names)
+    return job.folder, job.address, job.kind, ignored(job.alerts.zones), job.options
 
 
 class Supervisor:
@@ -232,7 +228,7 @@ class Supervisor:
             process = watched.process
         pid = process.child.pid if process is not None else None
         judged = recent[-1] if recent else None
-        names = dict(watched.job.behaviour_names)
+        names = dict(watched.job.alerts.behaviour_names)
         return LatestReports(
             watched.seen, judged, recent, watched.kept, pid, watched.restarts, names
         )
@@ -331,12 +327,12 @@ class Supervisor:
             folder=self.console.settings.camera_folder(camera.id).resolve(),
             address=self.console.settings.located(sealed),
             kind=cast(CameraKind, camera.kind),
-            alerts_per_day=camera.alerts_per_day,
-            zones=tuple(map(Zone.of, camera.zones)),
+            alerts=Adjust(
+                camera.alerts_per_day, tuple(map(Zone.of, camera.zones)), tuple(names.items())
+            ),
             options={**camera.options, "learn_days": camera.learn_days},
             model=camera.model,
             accepted=accepted,
-            behaviour_names=tuple(names.items()),
         )
 
     def _want(self, job: CameraJob, *, wanted: bool, ended: bool) -> None:
@@ -354,8 +350,8 @@ class Supervisor:
             return
         if (before.model, before.accepted) != (job.model, job.accepted) and job.model:
             process.order(UseModel(str(job.folder / job.model), job.accepted))
-        if _alerts(before) != _alerts(job):
-            process.order(_alerts(job))
+        if before.alerts != job.alerts:
+            process.order(job.alerts)
         watched.running = job
 
     # Processes.
@@ -387,7 +383,7 @@ class Supervisor:
                 watched.recent.append(report)
             self._minutes.add(camera_id, report)
             news = {name: getattr(report, name) for name in JUDGED}
-            publish("judged", **news, names=dict(watched.job.behaviour_names))
+            publish("judged", **news, names=dict(watched.job.alerts.behaviour_names))
         elif isinstance(report, StateChanged | PictureSize):
             if watched.wanted or isinstance(report, PictureSize):  # not of one that is switched off
                 self._reports.append((camera_id, report))

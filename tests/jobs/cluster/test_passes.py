@@ -145,7 +145,7 @@ class SomeWorkers(ClusterWorkers):
 
 
 def test_those_that_stay_keep_their_places(corpus, workers):
-    tasks = SomeWorkers(workers.connection)
+    tasks = SomeWorkers("local")
     passes = ClusterPasses(tasks, corpus, partial(kept_by, 0))
 
     def arranged(present):
@@ -169,7 +169,7 @@ def test_what_a_worker_no_longer_keeps_is_made_again(corpus, workers):
         assert next(checks) < 10 * N_SHARDS
 
     before = list(passes.map(itself, range(N_SHARDS)))
-    workers.connection.client.cancel(list(passes._kept.values()))
+    workers.client.cancel(list(passes._kept.values()))
     after = list(passes.map(itself, range(N_SHARDS), check=check))
     assert [each.process for each in before] == [each.process for each in after]
     assert all(a.count < b.count for a, b in zip(before, after, strict=True))

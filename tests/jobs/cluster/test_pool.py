@@ -16,7 +16,7 @@ import pytest
 import habitus
 from habitus.errors import InvalidInputError, MissingPackageError, TaskError, WorkerError
 from habitus.jobs.cluster import open_workers
-from habitus.jobs.cluster.connection import Connection, SharedValue, check_workers
+from habitus.jobs.cluster.connection import SharedValue, check_workers
 from habitus.jobs.cluster.pool import FETCH, ClusterWorkers
 from habitus.jobs.workers import ATTEMPTS, Task
 from habitus.site.places import look_at
@@ -246,9 +246,6 @@ class Answers(dict):
     def run(self, *question, **options):
         return self
 
-    def n_threads(self):
-        return self
-
     def nthreads(self):
         return self
 
@@ -261,19 +258,26 @@ def test_a_worker_that_goes_while_it_is_asked_is_left_out():
     assert check_workers(there, list(there)) == {"tcp://a:1"}
 
 
+def workers_of(client):
+    """Workers that a client speaks to."""
+    workers = ClusterWorkers("tcp://127.0.0.1:9")
+    workers.client = client
+    return workers
+
+
 def test_workers_are_asked_anew_by_a_new_connection():
     """At the address of one that could do the work, another may have been started."""
-    connection = Connection("tcp://127.0.0.1:9")
-    connection.client = Answers({"tcp://a:1": habitus.__version__})
+    connection = workers_of(Answers({"tcp://a:1": habitus.__version__}))
     connection._find_workers(1.0)
     connection.client = Answers({"tcp://a:1": "0.0.2"})
     with pytest.raises(InvalidInputError, match=r"worker tcp://a:1 has habitus 0\.0\.2, this"):
         connection._find_workers(1.0)
 
 
-def test_a_task_is_started_though_no_worker_is_there_yet():
-    assert ClusterWorkers(Answers()).n_workers == 1
-    assert ClusterWorkers(Answers({"tcp://a:1": 2, "tcp://b:1": 3})).n_workers == 5
+def test_a_task_is_started_though_no_worker_is_there_yet(monkeypatch):
+    monkeypatch.setattr(ClusterWorkers, "_check_new", lambda workers, addresses: None)
+    assert workers_of(Answers()).n_workers == 1
+    assert workers_of(Answers({"tcp://a:1": 2, "tcp://b:1": 3})).n_workers == 5
 
 
 class Client:
@@ -284,8 +288,11 @@ class Client:
     def __init__(self):
         self.submitted, self.cancelled, self.client = [], [], self
 
-    def n_threads(self):
+    def nthreads(self):
         return {"tcp://a:1": 2}
+
+    def run(self, *question, **options):
+        return {}
 
     def submit(self, function, *arguments, key):
         self.submitted.append(SimpleNamespace(key=key, status="pending", add_done_callback=id))
@@ -309,7 +316,7 @@ def test_tasks_that_nobody_waits_for_any_longer_are_cancelled():
         raise KeyboardInterrupt
 
     client = Client()
-    tasks, items = ClusterWorkers(client), (Task(number, number) for number in range(5))
+    tasks, items = workers_of(client), (Task(number, number) for number in range(5))
     with pytest.raises(KeyboardInterrupt):
         list(tasks.results(partial(tasks.submit, doubled), items, check=interrupted))
     assert len(client.submitted) == 2
@@ -337,7 +344,7 @@ class Late:
 
 def test_a_large_result_is_given_more_and_more_time():
     late = Late()
-    ((_, found),) = ClusterWorkers(Client()).results(lambda task: late, iter([Task(0, 0)]))
+    ((_, found),) = workers_of(Client()).results(lambda task: late, iter([Task(0, 0)]))
     assert found == "here"
     assert late.timeouts == [FETCH, 2 * FETCH, 4 * FETCH, 8 * FETCH]
 

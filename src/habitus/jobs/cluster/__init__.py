@@ -1,10 +1,7 @@
 """Workers of a Dask cluster: the only room that imports Dask (`pip install 'habitus[cluster]'`)."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from habitus.errors import MissingPackageError
-from habitus.jobs.workers import LocalWorkers, Workers, number_of_workers
+from habitus.jobs.workers import LocalWorkers, Workers
 
 
 def open_workers(cluster: str | None = None, jobs: int = -1) -> Workers:
@@ -16,22 +13,10 @@ def open_workers(cluster: str | None = None, jobs: int = -1) -> Workers:
     if cluster is None:
         return LocalWorkers(jobs)
     try:
-        from habitus.jobs.cluster.connection import Connection
         from habitus.jobs.cluster.pool import ClusterWorkers
     except ImportError as error:
         raise MissingPackageError(
             "a cluster needs Dask's distributed: pip install 'habitus[cluster]'",
             parameter="cluster",
         ) from error
-    return ClusterWorkers(Connection(cluster, jobs))
-
-
-@contextmanager
-def cluster_workers(cluster: str | None, jobs: int = -1) -> Iterator[Workers | None]:
-    """Give the workers of a cluster while the block runs; None where no cluster is named."""
-    if cluster is None:
-        number_of_workers(jobs)  # an error for whoever needs none now, too
-        yield None
-        return
-    with open_workers(cluster, jobs) as workers:
-        yield workers
+    return ClusterWorkers(cluster, jobs)

@@ -211,11 +211,7 @@ def check_scheduler(client: Any) -> None:
     try:
         client.run_on_scheduler(eval, PROBE)
     except ImportError as error:
-        lacks = "PyAV" if error.name == "av" else (error.name or str(error))
-        raise InvalidInputError(
-            f"the scheduler has no {lacks}: install habitus {__version__} there too",
-            parameter="cluster",
-        ) from error
+        raise _lacking("the scheduler", error) from error
     except Exception:  # a scheduler that runs nothing may do so
         return
 
@@ -225,7 +221,7 @@ def check_workers(client: Any, workers: Sequence[str]) -> set[str]:
 
     InvalidInputError names one that cannot.
     """
-    version, good = __version__, set[str]()
+    good = set[str]()
     try:
         answers = client.run(eval, PROBE, workers=list(workers), on_error="return")
     except Exception:  # of any kind: the connection is being lost
@@ -234,31 +230,26 @@ def check_workers(client: Any, workers: Sequence[str]) -> set[str]:
         if isinstance(answer, OSError):
             continue
         if isinstance(answer, ImportError):
-            lacks = "PyAV" if answer.name == "av" else (answer.name or str(answer))
-            raise InvalidInputError(
-                f"worker {address} has no {lacks}: install habitus {version} there, with all that "
-                "it needs",
-                parameter="cluster",
-            )
+            raise _lacking(f"worker {address}", answer)
         if isinstance(answer, Exception):
             raise InvalidInputError(
                 f"worker {address} cannot import habitus: {answer}", parameter="cluster"
             )
-        if answer != version:
-            raise InvalidInputError(_another_version(address, answer, version), parameter="cluster")
+        if answer != __version__:
+            said = _another_version(address, answer, __version__)
+            raise InvalidInputError(said, parameter="cluster")
         good.add(address)
     with suppress(Exception):
         client.run(exec, "import habitus.jobs.cluster.pool", workers=list(good), on_error="ignore")
     return good
 
 
-def check_own_version(wanted: str) -> None:
-    """Raise an error, on a worker that came later, if its habitus is not the one that asks.
-
-    A `WorkerError`: an input that cannot be used is a result for some, and is noted.
-    """
-    if (version := __version__) != wanted:
-        raise WorkerError(_another_version(worker_name(), version, wanted))
+def _lacking(who: str, error: ImportError) -> InvalidInputError:
+    lacks = "PyAV" if error.name == "av" else (error.name or str(error))
+    return InvalidInputError(
+        f"{who} has no {lacks}: install habitus {__version__} there, with all that it needs",
+        parameter="cluster",
+    )
 
 
 def _another_version(worker: str, version: str, wanted: str) -> str:
@@ -302,18 +293,17 @@ def received(payload: bytes) -> Any:
     return pickle.loads(payload)  # noqa: S301 - from the client
 
 
-def carry_out(wanted: str, function: Callable[[Any], Any], item: bytes) -> Any:
-    """Call a function with an item; run by a worker."""
-    check_own_version(wanted)
-    with naming_worker():
-        return function(pickle.loads(item))  # noqa: S301 - from the client that sent the function
+def carry_out(wanted: str, function: Callable[..., Any], item: bytes, *more: Any) -> Any:
+    """Call a function with an item; run by a worker.
 
-
-@contextmanager
-def naming_worker() -> Iterator[None]:
-    """Say in errors about files, and in those of the machine, on which worker they came up."""
+    Errors about files, and those of the machine, say on which worker they came up. One that came
+    later may have another habitus than the one that asks, `wanted`; that is a `WorkerError`: an
+    input that cannot be used is a result for some, and is noted.
+    """
+    if (version := __version__) != wanted:
+        raise WorkerError(_another_version(worker_name(), version, wanted))
     try:
-        yield
+        return function(pickle.loads(item), *more)  # noqa: S301 - from the client
     except (FileError, VideoError) as error:
         named = type(error)(f"{error} (on worker {worker_name()})", parameter=error.parameter)
         raise named from None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.corpus.shards import ShardPasses, ThreadPasses, go_on
 from habitus.corpus.tree_sum import Summable, TreeSum, aligned_blocks, tree_sum
-from habitus.jobs.cluster.connection import SharedValue, check_own_version, naming_worker
+from habitus.jobs.cluster.connection import SharedValue, carry_out
 from habitus.jobs.workers import Task
 from habitus.version import __version__
 
@@ -54,7 +54,7 @@ class ClusterPasses(ShardPasses[T]):
         super().__init__(corpus)
         self._cluster = cluster
         opening = partial(WorkerShards, pickle.dumps((replace(corpus, workers=None), make)))
-        self._opening = SharedValue(cluster.connection, opening)
+        self._opening = SharedValue(cluster, opening)
         self._kept: dict[str, Any] = {}
         """What each worker keeps, by its address, as a future."""
         self._workers: list[str] = []
@@ -125,15 +125,16 @@ class ClusterPasses(ShardPasses[T]):
         check: Callable[[], None],
     ) -> Iterator[Any]:
         """Yield what a function gives for the shards of each block, combined, in order."""
-        shared, homes = SharedValue(self._cluster.connection, function), dict[int, str]()
+        shared, homes = SharedValue(self._cluster, function), dict[int, str]()
 
         def submit(task: Task[Block]) -> Any:
             if task.number in homes:  # its worker is gone
                 self._arrange()
             home = homes[task.number] = self._home(task.item.numbers[0])
-            numbers = pickle.dumps(task.item.numbers)
-            arguments = __version__, self._kept_by(home), shared.future(), numbers, combine
-            return self._cluster.submit(on_block, *arguments, name=combine.__name__, workers=[home])
+            block = __version__, on_block, pickle.dumps(task.item.numbers)
+            more = self._kept_by(home), shared.future(), combine
+            name = combine.__name__
+            return self._cluster.submit(carry_out, *block, *more, name=name, workers=[home])
 
         tasks = (Task(i, Block(self._name(block), block)) for i, block in enumerate(blocks))
         ready: dict[int, Any] = {}
@@ -175,14 +176,10 @@ def opened(opening: Callable[[], WorkerShards]) -> WorkerShards:
 
 
 def on_block(
-    wanted: str,
+    numbers: Sequence[int],
     shards: WorkerShards,
     function: Callable[[Any, int], Any],
-    numbers: bytes,
     combine: Callable[[Iterable[Any]], Any],
 ) -> Any:
     """Combine what a function gives for each shard of a block; run by a worker."""
-    check_own_version(wanted)
-    with naming_worker():
-        block: Sequence[int] = pickle.loads(numbers)  # noqa: S301 - from the client
-        return combine(shards.passes.call(function, number) for number in block)
+    return combine(shards.passes.call(function, number) for number in numbers)

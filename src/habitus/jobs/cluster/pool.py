@@ -1,5 +1,6 @@
 """Workers of a cluster: their tasks, through the loss of workers and of the scheduler."""
 
+import math
 import pickle
 import queue
 import sys
@@ -8,11 +9,12 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from distributed import KilledWorker
 from distributed.client import ClosedClientError
 
+from habitus.backlog import growing_wait
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.corpus.shards import go_on
 from habitus.errors import HabitusError, TaskError, WorkerError
@@ -37,30 +39,22 @@ R = TypeVar("R")
 M = TypeVar("M", bound=tuple[Any, ...])
 
 
-class ClusterWorkers:
+class ClusterWorkers(Connection):
     """Workers of a Dask cluster: what `Workers` and `PassWorkers` ask for."""
 
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self._asked, self._n_threads = -LOOK, 0
-
-    def __enter__(self) -> Self:
-        self.connection.__enter__()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.connection.__exit__(*exception)
+    _asked, _n_threads = -LOOK, 0
+    """When the workers were counted last, and their threads then."""
 
     @property
     def here(self) -> bool:
         """Whether they run on this machine, and write files where it does."""
-        return self.connection.cluster == LOCAL
+        return self.cluster == LOCAL
 
     def as_completed(
         self, function: Callable[[T], R], items: Iterable[T]
     ) -> Iterator[tuple[int, R]]:
         """Call a function with each item, and yield the results; see `Workers`."""
-        shared = SharedValue(self.connection, function)
+        shared = SharedValue(self, function)
         name = getattr(getattr(function, "func", function), "__name__", "task")
 
         def submit(task: Task[T]) -> Any:
@@ -79,7 +73,7 @@ class ClusterWorkers:
     def n_workers(self) -> int:
         """Tasks at a time: the threads of all workers, as of half a second ago; at least 1."""
         if time.monotonic() - self._asked > LOOK:
-            self._n_threads = sum(self.connection.n_threads().values())
+            self._n_threads = sum(self.n_threads().values())
             self._asked = time.monotonic()
         return max(1, self._n_threads)
 
@@ -93,7 +87,7 @@ class ClusterWorkers:
         """
         name = name or function.__name__.strip("_")
         key = f"habitus-{name}-{uuid.uuid4().hex}"
-        return self.connection.client.submit(function, *arguments, key=key, **options)
+        return self.client.submit(function, *arguments, key=key, **options)
 
     def results(
         self,
@@ -132,8 +126,9 @@ class ClusterWorkers:
                 if future.key not in running:
                     continue
                 _, task = running.pop(future.key)
+                within = growing_wait(late[future.key] + 1, FETCH, math.inf)
                 try:
-                    result = _result(future, task, FETCH * 2 ** late[future.key])
+                    result = _result(future, task, within)
                 except TimeoutError:  # its worker died before the result was sent, or it is large
                     late[future.key] += 1
                     running[future.key] = future, task
@@ -141,11 +136,11 @@ class ClusterWorkers:
                     again += self._homeless(running, homes or {})
                     continue
                 except (CancelledError, ClosedClientError):
-                    self.connection.restore()
+                    self.restore()
                     again.append(task)
                     continue
                 except ImportError as error:  # not about the task
-                    self.connection.n_threads()  # names the worker, where it came later
+                    self.n_threads()  # names the worker, where it came later
                     raise WorkerError(
                         f"a worker has no {error.name or error}: install habitus {__version__} on "
                         "all workers"
@@ -159,7 +154,7 @@ class ClusterWorkers:
             try:
                 return submit(task)
             except (CancelledError, ClosedClientError):
-                self.connection.restore()
+                self.restore()
 
     def _homeless(
         self, running: dict[str, tuple[Any, Task[T]]], homes: Mapping[int, str]
@@ -179,8 +174,8 @@ class ClusterWorkers:
 
     def _forget(self, futures: list[Any]) -> None:
         """Cancel tasks that nobody waits for any longer."""
-        if futures and self.connection.client.status == "running":
-            self.connection.client.cancel(futures, force=True)
+        if futures and self.client.status == "running":
+            self.client.cancel(futures, force=True)
 
     def workers(self) -> dict[str, int]:
         """Return the threads of each worker, by its address; wait for one where there is none.
@@ -188,12 +183,12 @@ class ClusterWorkers:
         WorkerError if none comes.
         """
         end = time.monotonic() + RETURN
-        while not (n_threads := self.connection.n_threads()):
-            if self.connection.client.status != "running":
-                self.connection.restore()
+        while not (n_threads := self.n_threads()):
+            if self.client.status != "running":
+                self.restore()
             if time.monotonic() > end:
                 raise WorkerError(
-                    f"the cluster at {self.connection.address} has had no workers for {RETURN:g} "
+                    f"the cluster at {self.address} has had no workers for {RETURN:g} "
                     "s: start some, and give the same command again; it goes on from what is stored"
                 )
             time.sleep(0.1)
