@@ -18,7 +18,7 @@ from habitus.jobs.fork_server import ForkServer
 from habitus.site.pipe_messages import CameraState, StateChanged
 from habitus.site.rendered_scene import RenderingProcess, SceneJob
 from habitus.web import store
-from habitus.web.database import NEW_CAMERA, CameraRow
+from habitus.web.database import CameraRow
 
 if TYPE_CHECKING:
     from habitus.web.server import Console
@@ -86,19 +86,21 @@ class Demo:
         with self.console.database.transaction() as session:
             if session.get(CameraRow, scene.id) is not None:
                 return
-            values = NEW_CAMERA | {
-                "id": scene.id,
-                "name": scene.name,
-                "kind": "recording",
-                "secret_address": self.console.vault.seal(str(self._path(scene))),
-                "shown_address": "a rendered junction",
-                "alerts_per_day": ALERTS_PER_DAY,
-                "learn_days": 1,
-                "options": {"local": True, "preparing": True},
-                "state": CameraState.LEARNING.value,
-                "reason": "its scene is drawn first",
-            }
-            session.add(CameraRow(**values, created=now, since=now))
+            camera = CameraRow(
+                id=scene.id,
+                name=scene.name,
+                kind="recording",
+                secret_address=self.console.vault.seal(str(self._path(scene))),
+                shown_address="a rendered junction",
+                alerts_per_day=ALERTS_PER_DAY,
+                learn_days=1,
+                options={"local": True, "preparing": True},
+                state=CameraState.LEARNING.value,
+                reason="its scene is drawn first",
+                created=now,
+                since=now,
+            )
+            session.add(camera)
 
     def _run(self) -> None:
         waiting = [scene for scene in self.scenes if self._is(scene, preparing=True)]
