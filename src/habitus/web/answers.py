@@ -485,7 +485,7 @@ class ManyReviews(RequestBody):
     verdict: Literal["normal", "unusual"] | None = Field(description="null takes reviews back.")
 
 
-class ManyReviewed(ResponseBody):
+class ReviewCount(ResponseBody):
     """What reviewing many events did."""
 
     changed: int

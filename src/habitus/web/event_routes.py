@@ -1,7 +1,13 @@
 """Events: their list, each of them, and what people say of them."""
 
+import csv
+import io
+import tempfile
+import zipfile
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, Query, Request
@@ -9,6 +15,7 @@ from fastapi.responses import FileResponse, HTMLResponse, Response, StreamingRes
 from sqlalchemy.orm import Session
 from starlette.background import BackgroundTask
 
+from habitus.errors import InvalidInputError
 from habitus.site.journal import SiteEvent
 from habitus.web import administration, queries, reviews
 from habitus.web.answers import (
@@ -16,15 +23,15 @@ from habitus.web.answers import (
     EventList,
     HttpError,
     Id,
-    ManyReviewed,
     ManyReviews,
     PrecisionReport,
+    ReviewCount,
     ReviewOutcome,
     ReviewRequest,
     SimilarEvent,
 )
+from habitus.web.channels.notification import address_of, at, event_links
 from habitus.web.database import WHOLE, CameraRow
-from habitus.web.exports import table_lines, write_archive
 from habitus.web.rendering import (
     JPEG,
     VIDEO,
@@ -52,6 +59,14 @@ HOURS = {
 UNUSUAL = {31: "once an hour or less", 55: "once a day or less", 81: "once a month or less"}
 N_WEEKS = 5
 """Weeks that the calendar shows."""
+
+
+TOGETHER = 500
+"""Events that are read at once."""
+COLUMNS = (
+    *("id", "camera", "zone", "start", "seconds", "explanation", "rarity", "unusual", "cue"),
+    *("review", "reviewer", "starred", "note", "page"),
+)
 
 
 def _event(session: Session, event: str) -> SiteEvent:
@@ -290,7 +305,7 @@ def export_table(
     """Export chosen events, or all that fit the filters of the page, as a table."""
     wanted = queries.EventFilter.of_page(request.query_params)
     return StreamingResponse(
-        table_lines(console, wanted, event),
+        _table_lines(console, wanted, event),
         media_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": 'attachment; filename="habitus-events.csv"'},
     )
@@ -303,7 +318,7 @@ def export_table(
 )
 def export_files(console: ThisConsole, actor: Viewer, event: Chosen) -> FileResponse:
     """Export chosen events with their pictures and clips."""
-    path = write_archive(console, event)
+    path = _write_archive(console, event)
     return FileResponse(
         path,
         media_type="application/zip",
@@ -312,11 +327,83 @@ def export_files(console: ThisConsole, actor: Viewer, event: Chosen) -> FileResp
     )
 
 
+def _table_lines(
+    console: Console, wanted: queries.EventFilter, ids: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield chosen events, or all of a filter, as lines of CSV with a header."""
+    base = address_of(console.settings)
+    yield _line(COLUMNS)
+    for part in _parts(console, wanted, ids):
+        yield "".join(_line(_values(event, base)) for event in part)
+
+
+def _parts(
+    console: Console, wanted: queries.EventFilter, ids: Sequence[str]
+) -> Iterator[list[SiteEvent]]:
+    if ids:
+        yield console.database.read(queries.summaries, ids)
+        return
+    before: str | None = None
+    while True:
+        part = console.database.read(queries.events, wanted, before=before, limit=TOGETHER)
+        yield part.events
+        if (before := part.next) is None:
+            return
+
+
+def _values(event: SiteEvent, base: str) -> tuple[Any, ...]:
+    seconds = "" if event.end is None else f"{event.end - event.start:.1f}"
+    start = at(event.start) if event.dated else f"{event.offset:.1f} s in the recording"
+    return (
+        *(event.id, event.camera, event.zone, start, seconds, event.explanation, event.rarity),
+        event.unusual,
+        *(event.cue, event.review or "", event.reviewer or "", "yes" if event.starred else ""),
+        *(event.note, event_links(base, event.id)["page"]),
+    )
+
+
+def _line(values: Sequence[Any]) -> str:
+    r"""Return a line of CSV; a text that a spreadsheet would calculate is quoted for it.
+
+    >>> _line(["a, b", 5, "=1+1"])
+    '"a, b",5,\'=1+1\r\n'
+    """
+    text = io.StringIO()
+    csv.writer(text).writerow(
+        f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t" and value else value
+        for value in values
+    )
+    return text.getvalue()
+
+
+def _write_archive(console: Console, ids: Sequence[str]) -> Path:
+    """Write events with their pictures and clips to a file that the caller deletes; return it."""
+    events = console.database.read(queries.summaries, ids)
+    if not events:
+        raise InvalidInputError("choose events first", parameter="event")
+    with (
+        tempfile.NamedTemporaryFile(
+            dir=console.settings.data, prefix="export-", suffix=".zip", delete=False
+        ) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
+    ):
+        lines = "".join(
+            _table_lines(console, queries.EventFilter(), [event.id for event in events])
+        )
+        archive.writestr("events.csv", lines)
+        for event in events:
+            folder = console.settings.camera_folder(event.camera_id) / "events"
+            for name in (event.thumbnail, event.heat, event.clip):
+                if name and (folder / name).is_file():
+                    archive.write(folder / name, f"{event.camera_id}-{name}")
+    return Path(file.name)
+
+
 @api.post("/events/review")
-def review_events(console: ThisConsole, actor: Reviewer, chosen: ManyReviews) -> ManyReviewed:
+def review_events(console: ThisConsole, actor: Reviewer, chosen: ManyReviews) -> ReviewCount:
     """Say the same of many events, or take it back; what else it silences is not looked for."""
     n_changed = reviews.review_all(console, chosen.events, chosen.verdict, actor.name)
-    return ManyReviewed(changed=n_changed)
+    return ReviewCount(changed=n_changed)
 
 
 @api.patch("/events/{event}", response_model=SiteEvent)
