@@ -185,7 +185,7 @@ def name_behaviour(
         if learning is None or not 1 <= number <= MOST_BEHAVIOURS:
             raise HttpError(404, f"there is no behaviour {number} of this camera")
         others = {k: v for k, v in learning.names.items() if k != str(number)}
-        if plain := checked(BehaviourChanges, {"name": name}).name:
+        if plain := checked(BehaviourChanges, {"name": name.strip()}).name:
             if plain in others.values():
                 raise HttpError(409, f"another behaviour is called {plain!r}")
             others[str(number)] = plain

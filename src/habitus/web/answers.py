@@ -48,15 +48,16 @@ LONGEST_NAME = 100
 
 
 def _plain(name: str) -> str:
-    """Return a name without spaces around it; raise if it cannot be shown."""
-    if not (plain := " ".join(name.split())).isprintable():
+    """Return a name without spaces around it; raise if nothing of it can be shown."""
+    plain = " ".join(name.split())
+    if not plain.isprintable() or (name and not plain):
         raise PydanticCustomError("name", "A name has characters that can be shown")
     return plain
 
 
 Label = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(_plain)]
 """A name, or nothing."""
-Name = Annotated[Label, Field(min_length=1)]
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_plain)]
 Secret = Annotated[str, Field(min_length=1, max_length=1000)]
 Moment = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
 """Seconds since the epoch, within some thousand years."""
@@ -139,7 +140,7 @@ def reason_of(errors: Sequence[Any]) -> tuple[Any, str]:
     place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
     if first["type"] == "extra_forbidden":
         return first, f"there is no {place}"
-    reason = str(first["msg"])
+    reason = str(first["msg"]).removeprefix("Value error, ")
     return first, f"{place or 'the request'}: {reason[:1].lower()}{reason[1:]}"
 
 
