@@ -84,6 +84,7 @@ def test_pictures_that_are_not_of_now_look_so(site: Site) -> None:
     seen = [CameraPicture(time.time(), picture, 360, 288, [], [])]
     site.console.supervisor = Mock()
     site.console.supervisor.latest = lambda camera: LatestReports(seen[0], None, [], None, 1, 0, {})
+    site.console.supervisor.learning.return_value = None
     page = site.visit("/", allowed=("ERR_FAILED",)).page
     view = page.locator("#tile-station-road .view")
     expect(view.locator("img:not([data-waiting])")).to_be_visible()

@@ -53,7 +53,6 @@ from habitus.web.rendering import (
     text_of,
 )
 from habitus.web.security import (
-    Actor,
     Admin,
     Anybody,
     Everyone,
@@ -392,31 +391,22 @@ def account(page: ViewerPage) -> HTMLResponse:
     return page("account.html")
 
 
-@pages.post("/account")
-def change_posted_password(
-    page: ViewerPage, old: Annotated[str, Form()], new: Annotated[str, Form()]
-) -> Response:
-    """Change one's own password; then one has to log in again."""
-    try:
-        _change_own_password(page.request, page.actor, old, new)
-    except HabitusError as error:
-        return page("account.html", problem=error)
-    return go("/login")
-
-
 @api.post("/password", status_code=204, tags=["users"])
+@on_page(
+    pages,
+    "/account",
+    "/login",
+    "",
+    lambda page, error: page("account.html", problem=error),
+)
 def change_own_password(request: Request, actor: Viewer, change: PasswordChange) -> None:
     """Change one's own password; all one's logins end."""
-    _change_own_password(request, actor, change.old, change.new)
-
-
-def _change_own_password(request: Request, actor: Actor, old: str, new: str) -> None:
     console = console_of(request)
     with console.database.session() as session:
         user = session.get(User, actor.user_id) if actor.user_id is not None else None
-    if user is None or not try_password(request, user.name, old, user):
+    if user is None or not try_password(request, user.name, change.old, user):
         raise HttpError(403, "the old password does not fit")
-    administration.change_user(console, user.name, user.id, password=new)
+    administration.change_user(console, user.name, user.id, password=change.new)
 
 
 # Settings, and what there is to know.

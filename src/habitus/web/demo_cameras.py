@@ -47,7 +47,7 @@ SCENES = (
 )
 
 
-class Demo:
+class Demo(threading.Thread):
     """The thread that prepares the cameras of the demonstration, while the supervisor runs.
 
     Nothing unusual happens in the first half of each scene's seconds.
@@ -61,22 +61,22 @@ class Demo:
         scenes: Sequence[DemoScene] = SCENES,
         seconds: float = SECONDS,
     ) -> None:
+        super().__init__(name="demo", daemon=True)
         self.console, self.fork_server = console, fork_server
         self.scenes, self.seconds = scenes, seconds
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="demo", daemon=True)
 
     def start(self) -> None:
         """Add the cameras that are not there, and begin to prepare them."""
         for scene in self.scenes:
             self._add(scene)
-        self._thread.start()
+        super().start()
 
     def stop(self) -> None:
         """End what is under way; it goes on with the next start."""
         self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        if self.is_alive():
+            self.join()
 
     def _path(self, scene: DemoScene) -> Path:
         return (self.console.settings.data / "demo" / f"{scene.id}.mp4").resolve()
@@ -102,7 +102,8 @@ class Demo:
             )
             session.add(camera)
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Render and judge the scenes until each plays."""
         waiting = [scene for scene in self.scenes if self._is(scene, preparing=True)]
         rendering: dict[DemoScene, RenderingProcess] = {}
         try:

@@ -332,8 +332,11 @@ def on_page(
 
         def route(request: Request, posted: FormData, **values: Any) -> Response:
             try:
-                sent = {name: checked(kind, _sent(posted, kind)) for name, kind in bodies.items()}
-                result = action(**values, **sent)
+                for name, kind in bodies.items():
+                    values[name] = checked(kind, _sent(posted, kind))
+                if "request" in parameters:
+                    values["request"] = request
+                result = action(**values)
             except HabitusError as error:
                 if refused is None:
                     raise
@@ -344,8 +347,8 @@ def on_page(
         kinds |= {"request": Request, "posted": PostedFields}
         route.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [
-                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kinds[name])
-                for name in ("request", *parameters, "posted")
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind)
+                for name, kind in kinds.items()
                 if name not in bodies
             ]
         )

@@ -70,7 +70,7 @@ def review_all(console: "Console", ids: Sequence[str], verdict: str | None, acto
     """
     if verdict not in ("normal", "unusual", None):
         raise InvalidInputError(
-            f"events are normal or unusual, found {verdict[:40]!r}", parameter="verdict"
+            f"an event is normal or unusual, found {verdict[:40]!r}", parameter="verdict"
         )
     with console.database.transaction() as session:
         rows = session.scalars(select(EventRow).where(EventRow.id.in_(ids))).all()

@@ -12,7 +12,7 @@ from starlette.background import BackgroundTask
 
 from habitus.web import backup, uploads
 from habitus.web.answers import HttpError
-from habitus.web.rendering import AdminPage, on_page
+from habitus.web.rendering import on_page
 from habitus.web.security import RESTORE, Actor, Admin, ThisConsole
 from habitus.web.server import Console
 from habitus.web.server_log import last_lines
@@ -23,19 +23,10 @@ api = APIRouter(tags=["console"])
 BINARY = {"application/octet-stream": {"schema": {"format": "binary"}}}
 
 
-@pages.post("/settings/backup")
-def download_backup(page: AdminPage) -> FileResponse:
-    """Send a backup to the browser."""
-    return _backup(page.console, page.actor)
-
-
+@pages.post("/settings/backup", response_class=FileResponse)
 @api.post("/api/backup", response_class=FileResponse)
 def make_backup(console: ThisConsole, actor: Admin) -> FileResponse:
     """Make a backup of all but pictures, clips and footage; it holds the key of all passwords."""
-    return _backup(console, actor)
-
-
-def _backup(console: Console, actor: Actor) -> FileResponse:
     settings = console.settings
     descriptor, name = tempfile.mkstemp(suffix=".backup", dir=settings.data)
     os.close(descriptor)
