@@ -171,7 +171,7 @@ def test_what_is_shown_has_no_secrets(console: Console) -> None:
     url = "https://user:pass@hooks.example.org:8443/services/T0/B0?key=K"
     shown = channels.check("webhook", {"url": url, "secret": "S"})
     assert shown == {"url": "https://hooks.example.org:8443/...", "signed": True}
-    with pytest.raises(InvalidInputError, match="kind: .*'mail', 'push' or 'apprise'"):
+    with pytest.raises(InvalidInputError, match=r"kind: .*'mail', 'push' or 'apprise'"):
         administration.add_channel(console, "test", name="Fax", kind="fax", settings={})
 
 
