@@ -1,6 +1,4 @@
 import shutil
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -17,8 +15,6 @@ from habitus.web.migrations import FOLDER, revision_of, scripts, upgrade
 from habitus.web.queries import EventFilter
 from habitus.web.server import Console
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "console_migration.py"
-
 
 def differences(database: Database) -> list[object]:
     with database.engine.connect() as connection:
@@ -33,20 +29,6 @@ def test_a_difference_would_be_found(any_console: Console) -> None:
     with any_console.database.engine.begin() as connection:
         connection.execute(text("DROP INDEX ix_events_start"))
     assert len(differences(any_console.database)) == 1
-
-
-def test_the_first_migration_written_down_makes_the_same_tables(tmp_path: Path) -> None:
-    steps = tmp_path / "versions"
-    steps.mkdir()
-    subprocess.run([sys.executable, SCRIPT, steps / "0001_first.py"], check=True)
-    with closing(Database.in_folder(tmp_path)) as database:
-        upgrade(database, steps=scripts(tmp_path))
-        assert differences(database) == []
-
-
-def test_a_second_step_needs_the_first_one_written_down() -> None:
-    first = (FOLDER / "versions" / "0001_first.py").read_text()
-    assert len(list(scripts().walk_revisions())) == 1 or "create_all" not in first
 
 
 def test_upgrading_again_changes_nothing(any_console: Console) -> None:

@@ -402,7 +402,7 @@ def test_a_broker_is_known_by_its_certificate(console: Console, broker: Broker) 
         ({"host": "mqtt://example.org"}, "host"),
         ({"host": 5}, "host"),
         ({"host": "a", "port": 70000}, "port"),
-        ({"host": "a", "port": "1883"}, "port"),
+        ({"host": "a", "port": "mqtt"}, "port"),
         ({"host": "a", "topic": "a/#"}, "topic"),
         ({"host": "a", "discovery": "/x"}, "discovery"),
         ({"host": "a", "tls": True, "ca": "nonsense"}, "ca"),

@@ -26,7 +26,7 @@ def device() -> Iterator[OnvifDevice]:
 
 
 def test_a_device_of_the_network_is_found(device: OnvifDevice) -> None:
-    found = onvif.FoundDevice("North gate", "Model-5", device.address)
+    found = onvif.OnvifDevice("North gate", "Model-5", device.address)
     assert onvif.discover(wait=1.0) == [found]
 
 

@@ -8,9 +8,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from habitus import InvalidInputError
+from habitus.web import administration
 from habitus.web.channels import Notification
 from habitus.web.database import Channel, OutboxEntry
-from habitus.web.outbox import HOUR, check_limits, digest_of, enqueue, is_quiet, snooze, take_next
+from habitus.web.outbox import HOUR, digest_of, enqueue, is_quiet, snooze, take_next
 from habitus.web.server import Console
 from reference.consoles import add_camera
 from reference.telling import START, a_trouble, add_channel, an_event, outbox, outcomes, tell
@@ -137,16 +138,22 @@ def test_quiet_hours_are_one_span_when_clocks_change(
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        (("22", "06:00", None), "quiet_from must be a time"),
-        (("22:00", None, None), "start and another time"),
-        (("22:00", "22:00", None), "start and another time"),
-        ((None, None, 0), "from 1 to"),
+        ({"quiet_from": "22", "quiet_until": "06:00"}, "quiet_from: .*match"),
+        ({"quiet_from": "25:00", "quiet_until": "06:00"}, "quiet_from: .*match"),
+        ({"quiet_from": "22:00"}, "start and another time"),
+        ({"quiet_from": "22:00", "quiet_until": "22:00"}, "start and another time"),
+        ({"most_per_hour": 0}, "most_per_hour: .*greater than"),
+        ({"most_per_day": 1}, "there is no most_per_day"),
     ],
 )
-def test_limits_that_make_no_sense_are_refused(limits: Any, message: str) -> None:
+def test_limits_that_make_no_sense_are_refused(
+    console: Console, limits: dict[str, Any], message: str
+) -> None:
+    values: dict[str, Any] = {"name": "a", "kind": "webhook", "settings": {"url": "http://a.test"}}
     with pytest.raises(InvalidInputError, match=message):
-        check_limits(*limits)
-    check_limits("22:00", "06:00", 3)
+        administration.add_channel(console, "test", **values, **limits)
+    limits = {"quiet_from": "22:00", "quiet_until": "06:00", "most_per_hour": 3}
+    assert administration.add_channel(console, "test", **values, **limits).most_per_hour == 3
 
 
 def test_what_comes_in_quiet_hours_is_one_digest_at_their_end(

@@ -84,6 +84,7 @@ def test_pictures_that_are_not_of_now_look_so(site: Site) -> None:
     seen = [CameraPicture(time.time(), picture, 360, 288, [], [])]
     site.console.supervisor = Mock()
     site.console.supervisor.latest = lambda camera: LatestReports(seen[0], None, [], None, 1, 0, {})
+    site.console.supervisor.learning.return_value = None
     page = site.visit("/", allowed=("ERR_FAILED",)).page
     view = page.locator("#tile-station-road .view")
     expect(view.locator("img:not([data-waiting])")).to_be_visible()
@@ -552,7 +553,7 @@ def test_a_review_that_is_taken_back_brings_the_silenced_back(
     reviews.review(site.console, waiting[0].id, "normal", "ann")
     assert len(alarms(site, "none")) == len(waiting) - 3
     assert [card.id for card in alarms(site, "silenced")] == [card.id for card in waiting[1:3]]
-    reviews.undo(site.console, waiting[0].id, "ann")
+    reviews.review(site.console, waiting[0].id, None, "ann")
     assert alarms(site, "none") == waiting
 
 
@@ -715,7 +716,7 @@ def test_a_review_in_one_tab_shows_in_the_other(site: Site) -> None:
     expect(card.locator(".verdict-unusual")).to_be_visible()
     third = site.tab(visit.page.context, f"/events/{first.id}").page
     expect(third.locator("#link-state")).to_have_attribute("data-state", "live")
-    reviews.undo(site.console, first.id, "bo")
+    reviews.review(site.console, first.id, None, "bo")
     expect(card.locator(".verdict-unusual")).to_have_count(0)
     expect(third.get_by_role("button", name="Undo")).to_have_count(0)
 

@@ -12,10 +12,10 @@ from sqlalchemy import select
 
 from habitus import InvalidInputError
 from habitus.web import administration, channels
+from habitus.web.answers import HttpError
 from habitus.web.channels import DeliveryError, push
 from habitus.web.database import CameraRow, Channel, Setting
 from habitus.web.delivery import Deliverer
-from habitus.web.http_errors import NotAllowedError
 from habitus.web.outbox import snoozed_until
 from habitus.web.security import Actor, Role
 from habitus.web.server import Console, open_console
@@ -150,7 +150,7 @@ def test_a_browser_is_tried_before_it_is_added(console: Console, service: PushSe
 def test_only_admins_name_a_push_service_of_their_own(
     console: Console, service: PushService
 ) -> None:
-    with pytest.raises(NotAllowedError, match="push service"):
+    with pytest.raises(HttpError, match="push service"):
         administration.add_device(console, VIEWER, **service.settings, name="phone")
     assert service.shown == []
 

@@ -35,7 +35,7 @@ def test_what_is_called_normal_is_accepted_in_the_order_of_the_reviews(cameras: 
     assert told_of(cameras) == ["event 2", "event 0", "event 1"]
     reviews.review(cameras, "e0", "normal", "bob")  # said already
     assert told_of(cameras) == ["event 2", "event 0", "event 1"]
-    reviews.undo(cameras, "e0", "ann")
+    reviews.review(cameras, "e0", None, "ann")
     assert told_of(cameras) == ["event 2", "event 1"]
     reviews.review(cameras, "e1", "unusual", "ann")
     assert told_of(cameras) == ["event 2"]
@@ -50,7 +50,7 @@ def test_who_said_what_is_written(cameras: Console) -> None:
         event = session.get_one(EventRow, "e1")
         assert (event.review, event.reviewer) == ("unusual", "ann")
         assert event.reviewed is not None
-    reviews.undo(cameras, "e1", "bob")
+    reviews.review(cameras, "e1", None, "bob")
     with cameras.database.session() as session:
         event = session.get_one(EventRow, "e1")
         assert (event.review, event.reviewer, event.reviewed) == (None, None, None)

@@ -316,7 +316,7 @@ def test_a_review_teaches_and_its_undoing_too(
     }
     with console.database.session() as session:
         assert len(reviews.accepted(session, "north")) == len(said)
-    undone = reviews.undo(console, first.id, "me")
+    undone = reviews.review(console, first.id, None, "me")
     assert undone.verdict is None
     with console.database.session() as session:
         assert len(reviews.accepted(session, "north")) == len(said) - 1

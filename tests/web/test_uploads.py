@@ -11,8 +11,8 @@ from habitus.site import probe as probing
 from habitus.site.probe import probe
 from habitus.web import uploads
 from habitus.web.administration import change_preferences
+from habitus.web.answers import HttpError
 from habitus.web.app import create_app
-from habitus.web.http_errors import NotFoundError, TooLargeError
 from habitus.web.server import Console
 from reference.footage import encode, moving_square
 from reference.visitors import Visitor
@@ -130,7 +130,7 @@ def test_uploads_at_once_do_not_fill_the_disk(
         yield video
         monkeypatch.setattr(uploads, "SPARE", 10**18)
 
-    with pytest.raises(TooLargeError, match="no room"):
+    with pytest.raises(HttpError, match="no room"):
         asyncio.run(uploads.receive(console, filled_meanwhile(), None))
     assert kept(console) == []
 
@@ -138,7 +138,7 @@ def test_uploads_at_once_do_not_fill_the_disk(
 @pytest.mark.parametrize("name", ["", "..", "../secret.key", "0" * 31, "G" * 32, "0" * 32])
 def test_names_of_uploads_are_no_paths(console: Console, name: str) -> None:
     console.settings.uploads.mkdir()
-    with pytest.raises(NotFoundError):
+    with pytest.raises(HttpError, match="no such upload"):
         uploads.path_of(console.settings, name)
 
 

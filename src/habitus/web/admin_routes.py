@@ -1,23 +1,26 @@
 """Settings, channels, users, tokens, logins and uploads: their pages and their API."""
 
-import inspect
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Depends, Form, Query, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
-from starlette.datastructures import FormData
 
 from habitus.errors import HabitusError
 from habitus.web import administration, queries, uploads
 from habitus.web.answers import (
+    GIGABYTE,
     MOST_ROWS,
     AuditRecord,
+    BrowserAddress,
     ChannelChanges,
     ChannelDetails,
     DiskUse,
+    HttpError,
+    NewBrowser,
     NewChannel,
     NewToken,
     NewTokenRequest,
@@ -25,7 +28,8 @@ from habitus.web.answers import (
     Number,
     PasswordChange,
     PostedNotice,
-    PreferenceChanges,
+    Preferences,
+    ServerKey,
     SessionDetails,
     TokenDetails,
     UploadedFile,
@@ -33,19 +37,25 @@ from habitus.web.answers import (
     UserDetails,
 )
 from habitus.web.backup import waiting
+from habitus.web.channels import push
 from habitus.web.database import Channel, Token, User
-from habitus.web.http_errors import (
-    NotAllowedError,
-    NotLoggedInError,
-    TooManyAttemptsError,
-    status_of,
+from habitus.web.preferences import read_preferences
+from habitus.web.rendering import (
+    Action,
+    AdminPage,
+    Page,
+    PostedFields,
+    ViewerPage,
+    bare_page,
+    go,
+    number_of,
+    on_page,
+    text_of,
 )
-from habitus.web.preferences import GIGABYTE, Preferences, read_preferences
-from habitus.web.rendering import AdminPage, Page, ViewerPage, bare_page, go, number
 from habitus.web.security import (
-    Actor,
     Admin,
     Anybody,
+    Everyone,
     ThisConsole,
     Viewer,
     console_of,
@@ -58,15 +68,7 @@ from habitus.web.server_log import last_lines
 
 pages = APIRouter()
 api = APIRouter(prefix="/api")
-Action = TypeVar("Action", bound=Callable[..., object])
 N_AUDIT = 50
-FIELDS = {
-    "webhook": ("url", "secret", "picture"),
-    "mqtt": ("host", "port", "username", "password", "topic", "tls"),
-    "mail": ("host", "port", "security", "username", "password", "from", "to"),
-    "apprise": ("url",),
-}
-"""Settings of each kind of channel, as the forms have them."""
 PARTS: dict[str, str] = {
     "channels": "Channels",
     "people": "People",
@@ -115,11 +117,9 @@ def _settings_page(
     return page(
         "settings.html",
         section="Settings",
-        status=status_of(problem) if problem else 200,
+        problem=problem,
         part=part,
         parts=PARTS,
-        problem=str(problem or ""),
-        problem_at=getattr(problem, "parameter", None) or "",
         token=token,
         **shown,
     )
@@ -128,8 +128,7 @@ def _settings_page(
 def _shown_channels(session: Session, console: Console, before: int | None) -> dict[str, Any]:
     return {
         "preferences": read_preferences(session),
-        "channels": list(session.scalars(select(Channel).order_by(Channel.id))),
-        "states": queries.channel_states(session),
+        "channels": queries.channels(session),
         "cameras": queries.wall(session),
     }
 
@@ -181,119 +180,45 @@ def _shares(disk: DiskUse, quota: int) -> list[DiskShare]:
 def _on_page(path: str, part: str, said: str = "changed") -> Callable[[Action], Action]:
     """Have a page of the settings do something too, and show it again, or why nothing was done."""
 
-    def registered(action: Action) -> Action:
-        def route(page: Page, **values: Any) -> Response:
-            try:
-                action(**values)
-            except HabitusError as error:
-                return _settings_page(page, part, problem=error)
-            return go(f"/settings/{part}", said)
+    def refused(page: Page, error: HabitusError) -> Response:
+        return _settings_page(page, part, problem=error)
 
-        page = inspect.Parameter("page", inspect.Parameter.KEYWORD_ONLY, annotation=AdminPage)
-        parameters = inspect.signature(action).parameters.values()
-        keywords = [
-            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters
-        ]
-        route.__signature__ = inspect.Signature([page, *keywords])  # type: ignore[attr-defined]
-        pages.post(f"/settings{path}", response_class=HTMLResponse)(route)
-        return action
-
-    return registered
-
-
-async def _posted(request: Request) -> FormData:
-    return await request.form()
-
-
-PostedFields = Annotated[FormData, Depends(_posted)]
-
-
-def _text(form: FormData, name: str) -> str:
-    value = form.get(name, "")
-    return value.strip() if isinstance(value, str) else ""
-
-
-def _number(form: FormData, name: str) -> float:
-    return number(name.replace("_", " "), _text(form, name))
+    return on_page(pages, f"/settings{path}", f"/settings/{part}", said, refused)
 
 
 # Channels.
 
 
-@_on_page("/channels", "channels")
-def add_posted_channel(console: ThisConsole, actor: Admin, form: PostedFields) -> None:
-    """Add a channel."""
-    kind = _text(form, "kind")
-    values = {"kind": kind, "settings": _channel_settings(form, kind), **_limits(form)}
-    administration.add_channel(console, actor.name, **values)
-
-
-@_on_page("/channels/{channel}", "channels")
-def change_posted_channel(
-    console: ThisConsole, actor: Admin, channel: Number, form: PostedFields
-) -> None:
-    """Change a channel; fields that are left empty stay as they are."""
-    with console.database.session() as session:
-        row = session.get(Channel, channel)
-    settings = _channel_settings(form, row.kind if row else "")
-    administration.change_channel(console, actor.name, channel, settings=settings, **_limits(form))
-
-
-def _channel_settings(form: FormData, kind: str) -> dict[str, Any]:
-    """Return the settings of a kind, without those that were left empty."""
-    settings: dict[str, Any] = {}
-    for name in FIELDS.get(kind, ()):
-        text = _text(form, name)
-        if name in ("tls", "picture"):
-            settings[name] = bool(text)
-        elif text:
-            settings[name] = int(_number(form, name)) if name == "port" else text
-    return settings
-
-
-def _limits(form: FormData) -> dict[str, Any]:
-    most = _text(form, "most_per_hour")
-    return {
-        "name": _text(form, "name"),
-        "cameras": [camera for camera in form.getlist("cameras") if isinstance(camera, str)],
-        "quiet_from": _text(form, "quiet_from") or None,
-        "quiet_until": _text(form, "quiet_until") or None,
-        "most_per_hour": int(_number(form, "most_per_hour")) if most else None,
-    }
-
-
 @_on_page("/channels/{channel}/switch", "channels")
 def switch_channel(console: ThisConsole, actor: Admin, channel: Number, form: PostedFields) -> None:
     """Switch a channel on or off."""
-    enabled = bool(_text(form, "enabled"))
+    enabled = bool(text_of(form, "enabled"))
     administration.change_channel(console, actor.name, channel, enabled=enabled)
 
 
-@api.get("/channels", tags=["channels"])
-def list_channels(console: ThisConsole, actor: Admin) -> list[ChannelDetails]:
+@api.get("/channels", response_model=list[ChannelDetails], tags=["channels"])
+def list_channels(console: ThisConsole, actor: Admin) -> Any:
     """List where events are sent."""
     with console.database.session() as session:
-        states = queries.channel_states(session)
-        channels = session.scalars(select(Channel).order_by(Channel.id)).all()
-    details = map(ChannelDetails.model_validate, channels)
-    return [
-        one.model_copy(update={"waiting": states[one.id].waiting}) if one.id in states else one
-        for one in details
-    ]
+        return queries.channels(session)
 
 
 @api.post("/channels", response_model=ChannelDetails, status_code=201, tags=["channels"])
+@_on_page("/channels", "channels")
 def add_channel(console: ThisConsole, actor: Admin, channel: NewChannel) -> Any:
     """Add a place where events are sent."""
-    return administration.add_channel(console, actor.name, **_named(channel))
+    values = channel.model_dump(exclude_unset=True)
+    return administration.add_channel(console, actor.name, **values)
 
 
 @api.patch("/channels/{channel}", response_model=ChannelDetails, tags=["channels"])
+@_on_page("/channels/{channel}", "channels")
 def change_channel(
     console: ThisConsole, actor: Admin, channel: Number, changes: ChannelChanges
 ) -> Any:
     """Change a channel; what is not named stays as it is."""
-    return administration.change_channel(console, actor.name, channel, **_named(changes))
+    values = changes.model_dump(exclude_unset=True)
+    return administration.change_channel(console, actor.name, channel, **values)
 
 
 @api.delete("/channels/{channel}", status_code=204, tags=["channels"])
@@ -310,24 +235,43 @@ def try_channel(console: ThisConsole, actor: Admin, channel: Number) -> None:
     administration.try_channel(console, actor.name, channel)
 
 
+# Browsers and phones, which are channels too.
+
+STATIC = Path(__file__).parent / "static"
+
+
+@pages.get("/manifest.webmanifest")
+def show_manifest(actor: Everyone) -> FileResponse:
+    """Show what a phone installs the console by."""
+    return FileResponse(STATIC / "manifest.webmanifest", media_type="application/manifest+json")
+
+
+@pages.get("/worker.js")
+def show_worker(actor: Everyone) -> FileResponse:
+    """Show what runs in a browser while no page is open; all pages are below its address."""
+    headers = {"Cache-Control": "no-cache"}
+    return FileResponse(STATIC / "worker.js", media_type="text/javascript", headers=headers)
+
+
+@api.get("/push", tags=["channels"])
+def show_key(console: ThisConsole, actor: Viewer) -> ServerKey:
+    """Show what a browser subscribes with."""
+    return ServerKey(key=push.public_key(console))
+
+
+@api.post("/push", response_model=ChannelDetails, status_code=201, tags=["channels"])
+def subscribe(console: ThisConsole, actor: Viewer, device: NewBrowser) -> Any:
+    """Send a browser notifications from now on; it is sent a test message first."""
+    return administration.add_device(console, actor, **device.model_dump())
+
+
+@api.delete("/push", status_code=204, tags=["channels"])
+def unsubscribe(console: ThisConsole, actor: Viewer, device: BrowserAddress) -> None:
+    """Send a browser no notifications any more."""
+    administration.remove_device(console, actor.name, device.endpoint)
+
+
 # Users and tokens.
-
-
-@_on_page("/users", "people")
-def add_posted_user(console: ThisConsole, actor: Admin, form: PostedFields) -> None:
-    """Add somebody; whoever adds the first one has to log in from then on."""
-    name, password = _text(form, "name"), str(form.get("password", ""))
-    administration.add_user(console, actor.name, name, password, _text(form, "role"))
-
-
-@_on_page("/users/{user}", "people")
-def change_posted_user(
-    console: ThisConsole, actor: Admin, user: Number, form: PostedFields
-) -> None:
-    """Change the role or the password of somebody."""
-    password = str(form["password"]) if "password" in form else None
-    role = _text(form, "role") or None
-    administration.change_user(console, actor.name, user, password=password, role=role)
 
 
 @api.get("/users", response_model=list[UserDetails], tags=["users"])
@@ -338,12 +282,14 @@ def list_users(console: ThisConsole, actor: Admin) -> Any:
 
 
 @api.post("/users", response_model=UserDetails, status_code=201, tags=["users"])
+@_on_page("/users", "people")
 def add_user(console: ThisConsole, actor: Admin, user: NewUser) -> Any:
-    """Add somebody who may log in; the first one must be an admin."""
+    """Add somebody who may log in from then on; the first one must be an admin."""
     return administration.add_user(console, actor.name, user.name, user.password, user.role)
 
 
 @api.patch("/users/{user}", response_model=UserDetails, tags=["users"])
+@_on_page("/users/{user}", "people")
 def change_user(console: ThisConsole, actor: Admin, user: Number, changes: UserChanges) -> Any:
     """Change what somebody may do, or their password."""
     values = changes.model_dump(exclude_unset=True)
@@ -360,7 +306,7 @@ def remove_user(console: ThisConsole, actor: Admin, user: Number) -> None:
 @pages.post("/settings/tokens")
 def add_posted_token(page: AdminPage, form: PostedFields) -> Response:
     """Make a token, and show it this once."""
-    name, role = _text(form, "name"), _text(form, "role")
+    name, role = text_of(form, "name"), text_of(form, "role")
     try:
         made = administration.add_token(page.console, page.actor.name, name, role)
     except HabitusError as error:
@@ -408,11 +354,10 @@ def try_login(
     """Check name and password, and go on to the page that was wanted."""
     try:
         log_in(request, name, password)
-    except (NotLoggedInError, TooManyAttemptsError) as error:
+    except HttpError as error:
         form = {"csrf": csrf, "next": _local(next), "name": name, "problem": str(error)}
         answer = bare_page("login.html", error.status, **form)
-        if isinstance(error, TooManyAttemptsError):
-            answer.headers.update(error.headers)
+        answer.headers.update(error.headers)
         return answer
     return RedirectResponse(_local(next), 303)
 
@@ -443,44 +388,28 @@ def show_session(actor: Viewer) -> SessionDetails:
 @pages.get("/account")
 def account(page: ViewerPage) -> HTMLResponse:
     """Show who is logged in, and let them change their password."""
-    return page("account.html", problem="")
-
-
-@pages.post("/account")
-def change_posted_password(
-    page: ViewerPage, old: Annotated[str, Form()], new: Annotated[str, Form()]
-) -> Response:
-    """Change one's own password; then one has to log in again."""
-    try:
-        _change_own_password(page.request, page.actor, old, new)
-    except HabitusError as error:
-        return page("account.html", status=status_of(error), problem=str(error))
-    return go("/login")
+    return page("account.html")
 
 
 @api.post("/password", status_code=204, tags=["users"])
+@on_page(
+    pages,
+    "/account",
+    "/login",
+    "",
+    lambda page, error: page("account.html", problem=error),
+)
 def change_own_password(request: Request, actor: Viewer, change: PasswordChange) -> None:
     """Change one's own password; all one's logins end."""
-    _change_own_password(request, actor, change.old, change.new)
-
-
-def _change_own_password(request: Request, actor: Actor, old: str, new: str) -> None:
     console = console_of(request)
     with console.database.session() as session:
         user = session.get(User, actor.user_id) if actor.user_id is not None else None
-    if user is None or not try_password(request, user.name, old, user):
-        raise NotAllowedError("the old password does not fit")
-    administration.change_user(console, user.name, user.id, password=new)
+    if user is None or not try_password(request, user.name, change.old, user):
+        raise HttpError(403, "the old password does not fit")
+    administration.change_user(console, user.name, user.id, password=change.new)
 
 
 # Settings, and what there is to know.
-
-
-@_on_page("/quiet", "channels")
-def change_quiet_hours(console: ThisConsole, actor: Admin, form: PostedFields) -> None:
-    """Change the quiet hours that new channels start with."""
-    hours = {name: _text(form, name) for name in ("quiet_from", "quiet_until")}
-    administration.change_preferences(console, actor.name, **hours)
 
 
 @_on_page("/disk", "disk")
@@ -489,9 +418,9 @@ def change_disk(console: ThisConsole, actor: Admin, form: PostedFields) -> None:
     administration.change_preferences(
         console,
         actor.name,
-        quota_bytes=int(_number(form, "quota") * GIGABYTE),
-        retention_days=_number(form, "retention_days"),
-        upload_bytes=int(_number(form, "upload") * GIGABYTE),
+        quota_bytes=int(number_of(form, "quota") * GIGABYTE),
+        retention_days=number_of(form, "retention_days"),
+        upload_bytes=int(number_of(form, "upload") * GIGABYTE),
     )
 
 
@@ -502,18 +431,11 @@ def show_settings(console: ThisConsole, actor: Admin) -> Preferences:
 
 
 @api.patch("/settings", tags=["console"])
-def change_settings(console: ThisConsole, actor: Admin, changes: PreferenceChanges) -> Preferences:
+@_on_page("/quiet", "channels")
+def change_settings(console: ThisConsole, actor: Admin, changes: Preferences) -> Preferences:
     """Change settings; what is not named stays as it is."""
-    return administration.change_preferences(console, actor.name, **_named(changes))
-
-
-def _named(
-    values: ChannelChanges | PreferenceChanges,
-) -> dict[str, Any]:
-    """Return what was named; null takes limits away, and leaves all else as it is."""
-    limits = ("quiet_from", "quiet_until", "most_per_hour")
-    named = values.model_dump(exclude_unset=True)
-    return {name: value for name, value in named.items() if value is not None or name in limits}
+    values = changes.model_dump(exclude_unset=True)
+    return administration.change_preferences(console, actor.name, **values)
 
 
 @api.get("/audit", response_model=list[AuditRecord], tags=["console"])

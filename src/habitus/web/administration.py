@@ -4,19 +4,16 @@ The actor is the name of who does it. Pages and the API call the same functions;
 raise is one line for a person.
 """
 
-import json
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from pydantic import ValidationError
 from sqlalchemy import delete, func, inspect, select, update
 from sqlalchemy.orm import Session
 
@@ -25,56 +22,43 @@ from habitus.errors import InvalidInputError, VideoError
 from habitus.site.pipe_messages import CameraState
 from habitus.site.zones import Zone, check_zones
 from habitus.web import channels, outbox, uploads
-from habitus.web.answers import CameraChanges, CameraOptions, NewCamera, NewToken, ZoneSettings
+from habitus.web.answers import (
+    LONGEST_NAME,
+    BehaviourChanges,
+    CameraChanges,
+    ChannelChanges,
+    HttpError,
+    NewCamera,
+    NewChannel,
+    NewToken,
+    NewTokenRequest,
+    NewUser,
+    Preferences,
+    UserChanges,
+    checked,
+)
 from habitus.web.channels import push
 from habitus.web.database import (
-    NEW_CAMERA,
     Base,
     CameraRow,
     Channel,
     EventRow,
     Login,
+    Role,
     Setting,
     Token,
     User,
 )
-from habitus.web.http_errors import (
-    ConflictError,
-    NotAllowedError,
-    NotFoundError,
-    UnavailableError,
-)
-from habitus.web.preferences import (
-    Preferences,
-    read_preferences,
-    write_preferences,
-    write_wall,
-)
-from habitus.web.security import OWNER, PASSWORDS, Actor, Role, digest, new_token
+from habitus.web.preferences import read_preferences, write_preferences, write_wall
+from habitus.web.security import OWNER, PASSWORDS, Actor, digest, new_token
 from habitus.web.server import Console
 from habitus.web.server_settings import REMOVED
 from habitus.web.store import latest_learning, searched, write_audit
 
 T = TypeVar("T", User, Token, Channel)
-C = TypeVar("C", bound=CameraChanges)
 
-LONGEST_NAME = 100
-SEPARATE = {"upload", "kind", "username", "password"}
+SEPARATE = {"address", "upload", "username", "password"}
 """What is given of a camera and is no column of its row."""
-MOST_SNOOZED = 168
-"""Hours of a week."""
-LIMITS = {
-    "alerts_per_day": "from 0.01 to 1000",
-    "learn_days": "from 1 to 365",
-}
-"""What values of a camera must be."""
-ZONE_LIMITS = {
-    "name": f"1 to {LONGEST_NAME} characters",
-    "kind": "ignore, watch or own",
-    "polygon": "3 to 200 corners [x, y] in pixels of the picture",
-    "alerts_per_day": LIMITS["alerts_per_day"],
-    "hours": "spans with a start and an end such as 22:00, and days such as mon",
-}
 
 
 def add_camera(
@@ -90,30 +74,30 @@ def add_camera(
     Its id is made from the name if None. Where it is trusted, as by who has the data folder, its
     address may be a file, or lead elsewhere.
     """
-    camera = checked_camera(NewCamera, values)
+    camera = checked(NewCamera, values)
     if bool(camera.upload) == bool(camera.address):
         raise InvalidInputError("give either an address or a file", parameter="address")
-    named = _named(camera)
-    named.pop("address", None)
-    row = CameraRow(**(NEW_CAMERA | named))
-    check_zones([Zone.of(zone) for zone in row.zones], None)
-    row.options = {name: value for name, value in row.options.items() if value is not None}
-    source, row.shown_address = _known(camera.address or "", camera), "a file that was uploaded"
+    named = _columns(camera)
+    check_zones([Zone.of(zone) for zone in named.get("zones", ())], None)
+    options = named["options"] = _present(named.get("options", {}))
     if not camera.upload:
-        _check_source(console, source, camera.kind, row.options, trusted)
-        row.shown_address = _shown(source)
+        source = with_user(camera.address or "", camera.username, camera.password)
+        _check_source(console, source, camera.kind, options, trusted)
+        shown = _shown(source)
     elif camera.kind == "stream":
         raise InvalidInputError("a file is a playback or a recording", parameter="kind")
     else:
         source = str(uploads.path_of(console.settings, camera.upload))
-    row.secret_address, row.kind = console.vault.seal(source), camera.kind
-    row.created = row.since = time.time()
-    if not row.enabled:
-        row.state = CameraState.OFF.value
+        shown = "a file that was uploaded"
+    if not named.get("enabled", True):
+        named["state"] = CameraState.OFF.value
+    row = CameraRow(**named, kind=camera.kind, shown_address=shown)
+    row.secret_address, row.created = console.vault.seal(source), time.time()
+    row.since = row.created
     with console.database.transaction() as session:
         row.id = camera_id or _free_id(console, session, row.name)
         session.add(row)
-        noted = {"address": row.shown_address, "kind": row.kind, "options": row.options}
+        noted = {"address": shown, "kind": row.kind, "options": options}
         write_audit(session, actor, "camera added", row.id, name=row.name, **noted)
     _refresh(console, row.id)
     return row
@@ -126,18 +110,16 @@ def change_camera(
 
     What is None, and options that are not named, stay as they are; options that are None go.
     """
-    changed = checked_camera(CameraChanges, changes)
-    values = _named(changed)
+    changed = checked(CameraChanges, changes)
+    values, address = _columns(changed), changed.address
     with console.database.transaction() as session:
         camera = camera_of(session, camera_id)
         size = (camera.width, camera.height) if camera.width and camera.height else None
         check_zones([Zone.of(zone) for zone in values.get("zones", ())], size)
-        address = values.pop("address", None)
         if camera.kind == "stream" and (changed.username or changed.password):
             stored = address or console.vault.open(camera.secret_address)
-            address = _known(stored, changed)
-        options = {**camera.options, **values.pop("options", {})}
-        options = values["options"] = {k: v for k, v in options.items() if v is not None}
+            address = with_user(stored, changed.username, changed.password)
+        options = values["options"] = _present(camera.options | values.get("options", {}))
         if address == "":
             raise InvalidInputError("an address must not be empty", parameter="address")
         if address is not None or (options != camera.options and camera.kind == "stream"):
@@ -153,41 +135,16 @@ def change_camera(
     return camera
 
 
-def checked_camera(kind: type[C], values: Mapping[str, Any], *, strict: bool = False) -> C:
-    """Return values of a camera as their type has them; raise where one cannot be used.
+def _columns(camera: CameraChanges) -> dict[str, Any]:
+    """Return what was named, as its row has it; null is what stays as it is."""
+    named = camera.model_dump(mode="json", exclude_unset=True, exclude=SEPARATE | {"kind"})
+    if camera.zones is not None:
+        named["zones"] = [zone.model_dump(mode="json") for zone in camera.zones]
+    return _present(named)
 
-    Where it is strict, texts are not taken for numbers, nor true for 1.
-    """
-    try:
-        if strict:
-            return kind.model_validate_json(json.dumps(values, default=str), strict=True)
-        return kind.model_validate(values)
-    except ValidationError as error:
-        errors = error.errors(include_url=False)
-        first = min(errors, key=lambda one: one["type"] != "extra_forbidden")  # a typing error
-    except RecursionError:
-        raise InvalidInputError("too deep to be a camera") from None
-    place, *inner = map(str, first["loc"])
-    if first["type"] == "missing":
-        reason = f"a camera needs its {place}"
-    elif first["type"] == "extra_forbidden":
-        reason = f"a camera has no {place}, only {', '.join(kind.model_fields)}"
-        if place == "options":
-            reason = f"an option is one of {', '.join(CameraOptions.model_fields)}"
-        elif place == "zones":
-            reason = f"a zone has no {inner[-1]}, only {', '.join(ZoneSettings.model_fields)}"
-        elif place in ("mask", "region"):
-            reason = f"a camera has zones (ignore, watch, own) in place of {place}"
-    elif first["type"].endswith("_type") and not inner:
-        reason = f"{place} is of the wrong type"
-    elif place == "zones" and len(inner) > 1 and inner[1] in ZONE_LIMITS:
-        reason = f"zone {int(inner[0]) + 1}: {inner[1]} must be {ZONE_LIMITS[inner[1]]}"
-    elif place in LIMITS:
-        reason = f"{place} must be {LIMITS[place]}"
-    else:
-        said = first["msg"]
-        reason = f"{'.'.join((place, *inner))}: {said[:1].lower()}{said[1:]}"
-    raise InvalidInputError(reason, parameter=place)
+
+def _present(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _audit_changes(session: Session, actor: str, row: Base, kind: str, subject: str) -> None:
@@ -198,23 +155,7 @@ def _audit_changes(session: Session, actor: str, row: Base, kind: str, subject: 
         write_audit(session, actor, f"{kind} changed", subject, changed=sorted(changed))
 
 
-def _named(camera: CameraChanges) -> dict[str, Any]:
-    """Return what was named, as it is stored but for the source; null is what stays as it is."""
-    named = camera.model_dump(mode="json", exclude_unset=True, exclude=SEPARATE)
-    if "name" in named:
-        named["name"] = checked_name(named["name"])
-    if camera.zones is not None:
-        zones = [zone.model_dump(mode="json") for zone in camera.zones]
-        named["zones"] = [zone | {"name": checked_name(zone["name"])} for zone in zones]
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def _known(address: str, camera: CameraChanges) -> str:
-    """Return an address with the user and the password that were given beside it."""
-    return with_user(address, camera.username or "", camera.password or "")
-
-
-def with_user(address: str, username: str, password: str) -> str:
+def with_user(address: str, username: str | None, password: str | None) -> str:
     """Return an address with user and password in it, encoded; of what is empty, what it had.
 
     >>> with_user("rtsp://10.0.4.11/main", "me", "p@ss/word")
@@ -228,7 +169,7 @@ def with_user(address: str, username: str, password: str) -> str:
     place, slash, path = rest.partition("/")
     before, _, host = place.rpartition("@")
     user, _, old = before.partition(":")
-    user, secret = quote(username, safe="") or user, quote(password, safe="") or old
+    user, secret = quote(username or "", safe="") or user, quote(password or "", safe="") or old
     return f"{scheme}://{user}{':' if secret else ''}{secret}@{host}{slash}{path}"
 
 
@@ -242,11 +183,11 @@ def name_behaviour(
     with console.database.transaction() as session:
         learning = latest_learning(session, camera_of(session, camera_id))
         if learning is None or not 1 <= number <= MOST_BEHAVIOURS:
-            raise NotFoundError(f"there is no behaviour {number} of this camera")
+            raise HttpError(404, f"there is no behaviour {number} of this camera")
         others = {k: v for k, v in learning.names.items() if k != str(number)}
-        if plain := checked_name(name) if name.strip() else "":
+        if plain := checked(BehaviourChanges, {"name": name.strip()}).name:
             if plain in others.values():
-                raise ConflictError(f"another behaviour is called {plain!r}")
+                raise HttpError(409, f"another behaviour is called {plain!r}")
             others[str(number)] = plain
         if others != learning.names:
             learning.names = others
@@ -274,7 +215,7 @@ def remove_camera(console: Console, actor: str, camera_id: str) -> None:
 def learn_now(console: Console, actor: str, camera_id: str) -> None:
     """Have a camera's model learnt as soon as no other one is."""
     if console.supervisor is None:
-        raise UnavailableError("no cameras are watched now, so that none can be learnt")
+        raise HttpError(503, "no cameras are watched now, so that none can be learnt")
     with console.database.transaction() as session:
         camera_of(session, camera_id)
         write_audit(session, actor, "learning asked for", camera_id)
@@ -282,10 +223,10 @@ def learn_now(console: Console, actor: str, camera_id: str) -> None:
 
 
 def camera_of(session: Session, camera_id: str) -> CameraRow:
-    """Return a camera; raise `NotFoundError` if there is none."""
+    """Return a camera; raise `HttpError` if there is none."""
     camera = session.get(CameraRow, camera_id)
     if camera is None:
-        raise NotFoundError(f"there is no camera {camera_id[:40]!r}")
+        raise HttpError(404, f"there is no camera {camera_id[:40]!r}")
     return camera
 
 
@@ -322,24 +263,14 @@ def _check_source(
     if trusted:
         return
     if options.get("other_hosts"):
-        raise NotAllowedError("other_hosts can be set in cameras.toml only")
+        raise HttpError(403, "other_hosts can be set in cameras.toml only")
     if kind != "stream":
         uploaded = Path(address).parent == console.settings.uploads.resolve()
         if not (uploaded or options.get("local")):
-            raise NotAllowedError("files are uploaded, or named in cameras.toml")
+            raise HttpError(403, "files are uploaded, or named in cameras.toml")
         return
     with suppress(VideoError):
         habitus.check_address(address, local=bool(options.get("local")))
-
-
-def checked_name(name: str) -> str:
-    """Return a name without spaces around it; raise if it is empty, long or cannot be shown."""
-    plain = " ".join(name.split())
-    if not 1 <= len(plain) <= LONGEST_NAME or not plain.isprintable():
-        raise InvalidInputError(
-            f"a name has 1 to {LONGEST_NAME} characters that can be shown", parameter="name"
-        )
-    return plain
 
 
 def _refresh(console: Console, camera_id: str) -> None:
@@ -354,8 +285,6 @@ def snooze(console: Console, actor: str, camera_id: str, hours: float) -> float 
 
     0 ends it. Troubles are sent all the same, and programs everything.
     """
-    if not 0 <= hours <= MOST_SNOOZED:
-        raise InvalidInputError(f"hours must be from 0 to {MOST_SNOOZED}", parameter="hours")
     until = time.time() + 3600 * hours if hours else None
     with console.database.transaction() as session:
         camera_of(session, camera_id)
@@ -380,7 +309,7 @@ def note_event(
     with console.database.transaction() as session:
         event = session.get(EventRow, event_id)
         if event is None:
-            raise NotFoundError(f"there is no event {event_id[:40]!r}")
+            raise HttpError(404, f"there is no event {event_id[:40]!r}")
         if note is not None and note.strip() != event.note:
             event.note = note.strip()
             event.words = searched(event)
@@ -403,7 +332,8 @@ def give_password(console: Console, name: str, password: str, *, again: bool = T
 
     Unless `again`, one that was given last is not set again: the user may have another since.
     """
-    hashed, name = PASSWORDS.hashed(password), checked_name(name)
+    hashed = PASSWORDS.hashed(password)
+    name = checked(NewUser, {"name": name, "password": password}).name
     mark = Setting(
         key=f"password/{name}", value={"mark": console.vault.sign(f"password {name} {password}")}
     )
@@ -423,15 +353,15 @@ def give_password(console: Console, name: str, password: str, *, again: bool = T
 
 def add_user(console: Console, actor: str, name: str, password: str, role: str) -> User:
     """Add somebody who may log in; the first one must be an admin."""
-    name, wanted = checked_name(name), _role(role)
+    wanted = checked(NewUser, {"name": name, "password": password, "role": role})
     hashed = PASSWORDS.hashed(password)
+    user = User(name=wanted.name, password=hashed, role=wanted.role, created=time.time())
     with console.database.transaction() as session:
-        if session.scalar(select(User.id).where(User.name == name)) is not None:
-            raise ConflictError(f"there is a user {name} already")
-        user = User(name=name, password=hashed, role=wanted, created=time.time())
+        if session.scalar(select(User.id).where(User.name == user.name)) is not None:
+            raise HttpError(409, f"there is a user {user.name} already")
         session.add(user)
         _check_admins(console, session)
-        write_audit(session, actor, "user added", name, role=wanted)
+        write_audit(session, actor, "user added", user.name, role=user.role)
     return user
 
 
@@ -444,16 +374,17 @@ def change_user(
     role: str | None = None,
 ) -> User:
     """Change what somebody may do, or their password, which ends their logins."""
+    wanted = checked(UserChanges, {"password": password, "role": role})
     hashed = None if password is None else PASSWORDS.hashed(password)
     with console.database.transaction() as session:
         user = _row(session, User, user_id)
         if hashed is not None:
             _set_password(session, user, hashed)
             write_audit(session, actor, "password set", user.name)
-        if role is not None and user.role != _role(role):
-            user.role = role
+        if wanted.role is not None and user.role != wanted.role:
+            user.role = wanted.role
             _check_admins(console, session)
-            write_audit(session, actor, "role changed", user.name, role=role)
+            write_audit(session, actor, "role changed", user.name, role=wanted.role)
     return user
 
 
@@ -462,22 +393,13 @@ def _set_password(session: Session, user: User, hashed: str) -> None:
     session.execute(delete(Login).where(Login.user_id == user.id))
 
 
-def _role(role: str) -> Role:
-    try:
-        return Role(role)
-    except ValueError:
-        raise InvalidInputError(
-            f"a role is one of {', '.join(Role)}, found {role[:40]!r}", parameter="role"
-        ) from None
-
-
 def _check_admins(console: Console, session: Session) -> None:
     """Raise if nobody could administer the console any more."""
     session.flush()
     n_admins = session.scalar(select(func.count()).select_from(User).where(User.role == Role.ADMIN))
     n_users = session.scalar(select(func.count()).select_from(User))
     if not n_admins and (n_users or console.settings.is_exposed):
-        raise ConflictError("there must be an admin: add or name another one first")
+        raise HttpError(409, "there must be an admin: add or name another one first")
 
 
 # Tokens of the API.
@@ -485,81 +407,70 @@ def _check_admins(console: Console, session: Session) -> None:
 
 def add_token(console: Console, actor: str, name: str, role: str) -> NewToken:
     """Make a token of the API."""
-    secret = new_token()
-    token = Token(
-        name=checked_name(name),
-        digest=digest(secret),
-        role=_role(role),
-        created=time.time(),
-        last_used=None,
-    )
+    secret, wanted = new_token(), checked(NewTokenRequest, {"name": name, "role": role})
+    token = Token(**dict(wanted), digest=digest(secret), created=time.time())
     with console.database.transaction() as session:
         session.add(token)
-        write_audit(session, actor, "token added", token.name, role=role)
+        write_audit(session, actor, "token added", token.name, role=token.role)
     return NewToken(id=token.id, secret=secret)
 
 
 # Channels and settings.
 
 
-def add_channel(
-    console: Console, actor: str, *, name: str, kind: str, settings: dict[str, Any], **limits: Any
-) -> Channel:
-    """Add a place where events are sent: settings as `channels.check` takes them, and limits.
-
-    Limits are cameras (all if empty), enabled, quiet_from, quiet_until and most_per_hour.
-    """
+def add_channel(console: Console, actor: str, **values: Any) -> Channel:
+    """Add a place where events are sent, as `NewChannel` has it."""
+    wanted = checked(NewChannel, values)
     channel = Channel(
-        name=checked_name(name),
-        kind=kind,
-        shown_settings=channels.check(kind, settings),
-        secret_settings=console.vault.seal(settings),
-        cameras=[],
-        enabled=True,
+        name=wanted.name,
+        kind=wanted.kind,
+        shown_settings=channels.check(wanted.kind, wanted.settings),
+        secret_settings=console.vault.seal(wanted.settings),
     )
     with console.database.transaction() as session:
-        _set_limits(session, channel, limits)
+        _set_limits(session, channel, wanted)
         session.add(channel)
-        write_audit(session, actor, "channel added", channel.name, kind=kind)
+        write_audit(session, actor, "channel added", channel.name, kind=channel.kind)
     return channel
 
 
 def change_channel(console: Console, actor: str, channel_id: int, **changes: Any) -> Channel:
-    """Change a channel: its name, settings, and limits as of `add_channel`.
+    """Change a channel, as `ChannelChanges` has it.
 
     Settings that are not named stay as they are, as secrets are not shown to be sent again; those
     that are None are left out from then on.
     """
+    wanted = checked(ChannelChanges, changes)
     with console.database.transaction() as session:
         channel = _row(session, Channel, channel_id)
-        if named := changes.pop("settings", None):
+        if wanted.settings:
             before = console.vault.open(channel.secret_settings)
-            settings = {k: v for k, v in {**before, **named}.items() if v is not None}
+            settings = _present({**before, **wanted.settings})
             if settings != before:
                 channel.shown_settings = channels.check(channel.kind, settings)
                 channel.secret_settings = console.vault.seal(settings)
-        if "name" in changes:
-            channel.name = checked_name(changes.pop("name"))
-        _set_limits(session, channel, changes)
+        _set_limits(session, channel, wanted)
         _audit_changes(session, actor, channel, "channel", channel.name)
     return channel
 
 
-def _set_limits(session: Session, channel: Channel, limits: dict[str, Any]) -> None:
-    """Set some of a channel's limits, and its cameras."""
-    unknown = limits.keys() - {"cameras", "enabled", "quiet_from", "quiet_until", "most_per_hour"}
-    if unknown:
-        raise InvalidInputError(f"a channel has no {', '.join(sorted(unknown))}")
-    cameras = limits.pop("cameras", None)
-    for name, value in limits.items():
-        setattr(channel, name, value if name == "enabled" else value or None)
-    outbox.check_limits(channel.quiet_from, channel.quiet_until, channel.most_per_hour)
-    if cameras is None:
+LIMITS = {"quiet_from", "quiet_until", "most_per_hour"}
+"""What null takes away from a channel; of all else, it leaves what there is."""
+
+
+def _set_limits(session: Session, channel: Channel, wanted: ChannelChanges) -> None:
+    """Set what was named of a channel's name, limits and cameras."""
+    named = wanted.model_dump(include=LIMITS | {"name", "enabled"}, exclude_unset=True)
+    for name, value in named.items():
+        if value is not None or name in LIMITS:
+            setattr(channel, name, value)
+    outbox.check_quiet_hours(channel.quiet_from, channel.quiet_until)
+    if wanted.cameras is None:
         return
-    present = set(session.scalars(select(CameraRow.id).where(CameraRow.id.in_(cameras))))
+    present = set(session.scalars(select(CameraRow.id).where(CameraRow.id.in_(wanted.cameras))))
     # Cameras that were removed since the page was loaded are not an error.
-    channel.cameras = [camera for camera in dict.fromkeys(cameras) if camera in present]
-    if cameras and not channel.cameras:
+    channel.cameras = [camera for camera in dict.fromkeys(wanted.cameras) if camera in present]
+    if wanted.cameras and not channel.cameras:
         raise InvalidInputError("none of these cameras exists", parameter="cameras")
 
 
@@ -579,7 +490,7 @@ def add_device(
     Only admins may name a push service of their own: what they subscribe is sent to any host.
     """
     if not (push.is_known(endpoint) or actor.may("admin")):
-        raise NotAllowedError("not the address of a push service that is known")
+        raise HttpError(403, "not the address of a push service that is known")
     settings = {"endpoint": endpoint, "p256dh": p256dh, "auth": auth, "user": actor.user_id}
     for before in _devices(console, lambda known: known["endpoint"] == endpoint):
         remove(console, actor.name, Channel, before)
@@ -604,16 +515,10 @@ def _devices(console: Console, wanted: Callable[[dict[str, Any]], bool]) -> list
 
 def change_preferences(console: Console, actor: str, **changes: Any) -> Preferences:
     """Change settings, as `Preferences` has them."""
-    unknown = changes.keys() - {field.name for field in fields(Preferences)}
-    if unknown:
-        raise InvalidInputError(f"there is no setting {', '.join(sorted(unknown))}")
-    for name in ("quiet_from", "quiet_until"):
-        if name in changes:
-            changes[name] = changes[name] or None
     with console.database.transaction() as session:
         before, after = read_preferences(session), write_preferences(session, changes)
-        outbox.check_limits(after.quiet_from, after.quiet_until, None)
-        changed = {k: v for k, v in asdict(after).items() if v != getattr(before, k)}
+        outbox.check_quiet_hours(after.quiet_from, after.quiet_until)
+        changed = {name: value for name, value in after if value != getattr(before, name)}
         if changed:
             write_audit(session, actor, "settings changed", "settings", **changed)
     return after
@@ -637,5 +542,5 @@ def remove(console: Console, actor: str, kind: type[T], key: int) -> None:
 def _row(session: Session, kind: type[T], key: int) -> T:
     row = session.get(kind, key)
     if row is None:
-        raise NotFoundError(f"there is no {kind.__name__.lower()} {key}")
+        raise HttpError(404, f"there is no {kind.__name__.lower()} {key}")
     return row

@@ -1,12 +1,35 @@
 """What pages show and the API answers, one type for each thing; and what the API takes."""
 
-from typing import Annotated, Any, Literal
+import json
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+)
 from pydantic_core import PydanticCustomError
+from sqlalchemy import inspect
 
+from habitus.errors import HabitusError, InvalidInputError
 from habitus.site.journal import SiteEvent
+from habitus.web.database import (
+    AuditEntry,
+    Base,
+    CameraRow,
+    Channel,
+    LearningRow,
+    Role,
+    Token,
+    User,
+)
 
 
 def _no_flag(value: Any) -> Any:
@@ -21,7 +44,20 @@ Budget = Annotated[float, Field(ge=0.01, le=1000), NO_FLAG]
 
 Pixel = Annotated[float, Field(strict=True, ge=-65_536, le=65_536)]
 Polygon = Annotated[list[tuple[Pixel, Pixel]], Field(min_length=3, max_length=200)]
-Name = Annotated[str, Field(min_length=1, max_length=100)]
+LONGEST_NAME = 100
+
+
+def _plain(name: str) -> str:
+    """Return a name without spaces around it; raise if nothing of it can be shown."""
+    plain = " ".join(name.split())
+    if not plain.isprintable() or (name and not plain):
+        raise PydanticCustomError("name", "A name has characters that can be shown")
+    return plain
+
+
+Label = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(_plain)]
+"""A name, or nothing."""
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_plain)]
 Secret = Annotated[str, Field(min_length=1, max_length=1000)]
 Moment = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
 """Seconds since the epoch, within some thousand years."""
@@ -42,6 +78,11 @@ def _known_zone(name: str) -> str:
 
 TimeZone = Annotated[str, Field(max_length=100), AfterValidator(_known_zone)]
 Clock = Annotated[str, Field(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["22:00"])]
+EMPTY_IS_NULL = BeforeValidator(lambda value: None if value == "" else value)
+"""As forms have it."""
+QuietTime = Annotated[Clock | None, EMPTY_IS_NULL]
+GIGABYTE = 1_000_000_000
+M = TypeVar("M", bound=BaseModel)
 
 
 class RequestBody(BaseModel):
@@ -60,6 +101,52 @@ class Problem(BaseModel):
     """Why something was refused."""
 
     detail: str = Field(examples=["there is no camera 'gate'"])
+
+
+class HttpError(HabitusError):
+    """A request that is not carried out, by the status code that says so."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        known = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
+        self.headers = headers or known
+
+
+def checked(kind: type[M], values: Mapping[str, Any], *, strict: bool = False) -> M:
+    """Return values as their type has them; raise, in one line, where one cannot be used.
+
+    Where it is strict, texts are not taken for numbers, nor true for 1.
+    """
+    try:
+        if strict:
+            return kind.model_validate_json(json.dumps(values, default=str), strict=True)
+        return kind.model_validate(values)
+    except ValidationError as error:
+        first, reason = reason_of(error.errors(include_url=False))
+        if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+            reason += f", only {', '.join(kind.model_fields)}"
+        raise InvalidInputError(reason, parameter=str(first["loc"][0])) from None
+    except RecursionError:
+        raise InvalidInputError("too deep to be understood") from None
+
+
+def reason_of(errors: Sequence[Any]) -> tuple[Any, str]:
+    """Return the first error of values, typing errors before others, and what it says.
+
+    It never says what was sent, which may be a password.
+    """
+    first = min(errors, key=lambda one: one["type"] != "extra_forbidden")
+    place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
+    if first["type"] == "extra_forbidden":
+        return first, f"there is no {place}"
+    reason = str(first["msg"]).removeprefix("Value error, ")
+    return first, f"{place or 'the request'}: {reason[:1].lower()}{reason[1:]}"
+
+
+def status_of(error: HabitusError) -> int:
+    """Return the status code of an error: that of a value that cannot be used, if none is its."""
+    return error.status if isinstance(error, HttpError) else 422
 
 
 class CameraOptions(RequestBody):
@@ -171,60 +258,75 @@ class SnoozeOutcome(ResponseBody):
     until: float | None
 
 
-class DeviceRequest(RequestBody):
-    """A device of which the streams are wanted."""
+class CameraLogin(RequestBody):
+    """Whom a camera knows that is not added yet."""
 
-    device: Annotated[str, Field(min_length=1, max_length=500)] = Field(
-        description="Its address, as it was found, or its host."
-    )
     username: Annotated[str, Field(max_length=200)] = ""
     password: Annotated[str, Field(max_length=200)] = ""
     local: bool = Field(False, description="It may be the server's own machine.")
 
 
-class PictureRequest(RequestBody):
+class DeviceRequest(CameraLogin):
+    """A device of which the streams are wanted."""
+
+    device: Annotated[str, Field(min_length=1, max_length=500)] = Field(
+        description="Its address, as it was found, or its host."
+    )
+
+
+class PictureRequest(CameraLogin):
     """A camera that is looked at before it is added."""
 
     address: Annotated[str, Field(min_length=1, max_length=2000)]
-    username: Annotated[str, Field(max_length=200)] = ""
-    password: Annotated[str, Field(max_length=200)] = ""
-    local: bool = False
 
 
-class CameraCard(ResponseBody):
-    """A camera, and what it does."""
+def with_columns(row: type[Base], *, but: str = "") -> Callable[[type[M]], type[M]]:
+    """Have an answer show the columns of a row, but for some, beside its own fields."""
 
-    id: str
-    name: str
-    kind: str
-    shown_address: str = Field(description="Without user and password.")
-    enabled: bool
-    state: str = Field(
-        description="connecting, learning, watching, lost, frozen, covered, moved, slow, off, "
-        "refused or ended"
-    )
-    since: float = Field(description="When that state began, in seconds since the epoch.")
-    reason: str
-    width: int | None
-    height: int | None
-    model: str | None
-    alerts_per_day: float
+    def completed(kind: type[M]) -> type[M]:
+        hints = get_type_hints(row)
+        hidden = {*but.split(), *kind.model_fields}
+        shown = [key for key in inspect(row).columns.keys() if key not in hidden]  # noqa: SIM118
+        fields: dict[str, Any] = {key: (get_args(hints[key])[0], ...) for key in shown}
+        return create_model(kind.__name__, __base__=kind, __doc__=kind.__doc__, **fields)
+
+    return completed
 
 
-class CameraSummary(CameraCard):
-    """A camera, what it does, and its alarms of today."""
+@with_columns(CameraRow, but="secret_address")
+class CameraDetails(ResponseBody):
+    """A camera, how it is watched, what it does, and its alarms of today."""
 
+    zones: list[ZoneSettings]
     alarms_today: int
     to_review: int = Field(description="Of them, those that nobody has reviewed.")
 
 
-class CameraDetails(CameraCard):
-    """A camera, and how it is watched."""
+@with_columns(LearningRow, but="camera_id names")
+class LearningRecord(ResponseBody):
+    """One time that a camera's model was learnt."""
 
-    learn_days: int
-    zones: list[ZoneSettings]
-    options: dict[str, Any]
-    created: float
+
+@with_columns(User, but="password")
+class UserDetails(ResponseBody):
+    """Somebody who may log in."""
+
+
+@with_columns(Token, but="digest")
+class TokenDetails(ResponseBody):
+    """A token of the API, without its secret."""
+
+
+@with_columns(Channel, but="secret_settings")
+class ChannelDetails(ResponseBody):
+    """A place where events are sent, without its secrets."""
+
+    waiting: int = Field(description="Messages that are not sent yet.")
+
+
+@with_columns(AuditEntry)
+class AuditRecord(ResponseBody):
+    """Who did what."""
 
 
 class WallTile(RequestBody):
@@ -253,7 +355,7 @@ class LearningProgress(ResponseBody):
     note: str
 
 
-class CameraNow(BaseModel):
+class CameraNow(ResponseBody):
     """What a camera does now."""
 
     state: str
@@ -273,6 +375,7 @@ class CameraNow(BaseModel):
     behaviour: int = Field(description="Counted from 1; 0 if not known.")
     expected: list[float] = Field(description="Probability of each behaviour in a second.")
     next: int = Field(description="The most probable of them; 0 if not known.")
+    names: dict[int, str] = Field(description="What people call its behaviours.")
     recent: list[tuple[float, float | None, int]] = Field(
         description="Time, normality and behaviour of the last minutes."
     )
@@ -329,21 +432,6 @@ class RecentFootage(BaseModel):
     spans: list[tuple[float, float]] = Field(description="From when to when, the oldest first.")
 
 
-class LearningRecord(ResponseBody):
-    """One time that a camera's model was learnt."""
-
-    id: int
-    occasion: str
-    started: float
-    ended: float | None
-    since: float | None
-    until: float | None
-    n_documents: int
-    model: str | None
-    summary: str
-    notes: list[Any]
-
-
 class BehaviourRecord(ResponseBody):
     """A behaviour of a camera's model."""
 
@@ -358,9 +446,7 @@ class BehaviourRecord(ResponseBody):
 class BehaviourChanges(RequestBody):
     """What a behaviour is to be called."""
 
-    name: Annotated[str, Field(max_length=100)] = Field(
-        description="Nothing takes the name away.", examples=["north-south green"]
-    )
+    name: Label = Field(description="Nothing takes the name away.", examples=["north-south green"])
 
 
 class EventList(ResponseBody):
@@ -400,7 +486,7 @@ class ManyReviews(RequestBody):
     verdict: Literal["normal", "unusual"] | None = Field(description="null takes reviews back.")
 
 
-class ManyReviewed(ResponseBody):
+class ReviewCount(ResponseBody):
     """What reviewing many events did."""
 
     changed: int
@@ -466,14 +552,14 @@ class NewUser(RequestBody):
 
     name: Name
     password: Secret
-    role: Literal["viewer", "reviewer", "admin"] = "viewer"
+    role: Role = Role.VIEWER
 
 
 class UserChanges(RequestBody):
     """What is to be changed of a user."""
 
     password: Secret | None = None
-    role: Literal["viewer", "reviewer", "admin"] | None = None
+    role: Role | None = None
 
 
 class PasswordChange(RequestBody):
@@ -483,30 +569,11 @@ class PasswordChange(RequestBody):
     new: Secret
 
 
-class UserDetails(ResponseBody):
-    """Somebody who may log in."""
-
-    id: int
-    name: str
-    role: str
-    created: float
-
-
 class NewTokenRequest(RequestBody):
     """A token to be made."""
 
     name: Name
-    role: Literal["viewer", "reviewer", "admin"] = "viewer"
-
-
-class TokenDetails(ResponseBody):
-    """A token of the API, without its secret."""
-
-    id: int
-    name: str
-    role: str
-    created: float
-    last_used: float | None
+    role: Role = Role.VIEWER
 
 
 class NewToken(ResponseBody):
@@ -525,9 +592,11 @@ class ChannelChanges(RequestBody):
     )
     cameras: list[Id] | None = Field(None, max_length=1000, description="Ids; all if empty.")
     enabled: bool | None = None
-    quiet_from: str | None = Field(None, max_length=5, examples=["22:00"])
-    quiet_until: str | None = Field(None, max_length=5, examples=["06:30"])
-    most_per_hour: Annotated[int, Field(ge=1, le=100_000), NO_FLAG] | None = None
+    quiet_from: QuietTime = Field(None, examples=["22:00"])
+    quiet_until: QuietTime = Field(None, examples=["06:30"])
+    most_per_hour: Annotated[
+        Annotated[int, Field(ge=1, le=100_000), NO_FLAG] | None, EMPTY_IS_NULL
+    ] = None
 
 
 class NewChannel(ChannelChanges):
@@ -538,40 +607,43 @@ class NewChannel(ChannelChanges):
     settings: dict[str, Any] = Field(examples=[{"url": "https://hooks.example.org/in"}])
 
 
-class ChannelDetails(ResponseBody):
-    """A place where events are sent, without its secrets."""
+class ServerKey(ResponseBody):
+    """What a browser subscribes with."""
 
-    id: int
-    name: str
-    kind: str
-    shown_settings: dict[str, Any]
-    cameras: list[str]
-    enabled: bool
-    quiet_from: str | None
-    quiet_until: str | None
-    most_per_hour: int | None
-    waiting: int = Field(0, description="Messages that are not sent yet.")
+    key: str = Field(description="applicationServerKey of the browser's subscription.")
 
 
-class AuditRecord(ResponseBody):
-    """Who did what."""
+class BrowserAddress(RequestBody):
+    """A browser, by the address that its push service gave it."""
 
-    id: int
-    time: float
-    actor: str
-    action: str
-    subject: str
-    details: dict[str, Any]
+    endpoint: Annotated[str, Field(max_length=2000)]
 
 
-class PreferenceChanges(RequestBody):
-    """Settings to be changed; the rest stays as it is."""
+class NewBrowser(BrowserAddress):
+    """A browser that is to be sent notifications, as its subscription has it."""
 
-    quota_bytes: Annotated[int, NO_FLAG] | None = None
-    retention_days: Annotated[float, NO_FLAG] | None = None
-    upload_bytes: Annotated[int, NO_FLAG] | None = None
-    quiet_from: str | None = Field(None, max_length=5)
-    quiet_until: str | None = Field(None, max_length=5)
+    p256dh: Annotated[str, Field(max_length=200)]
+    auth: Annotated[str, Field(max_length=100)]
+    name: Name = Field(examples=["Firefox on Android"])
+
+
+class Preferences(RequestBody):
+    """Settings of the console; to change them, those that are to be others."""
+
+    # An answer always has all of them.
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    quota_bytes: Annotated[int, Field(ge=GIGABYTE // 10, le=10**6 * GIGABYTE), NO_FLAG] = Field(
+        20 * GIGABYTE, description="What everything on disk may take; the oldest goes first."
+    )
+    retention_days: Annotated[float, Field(ge=1, le=3650), NO_FLAG] = Field(
+        30.0, description="How long events are kept."
+    )
+    upload_bytes: Annotated[int, Field(ge=0, le=10**3 * GIGABYTE), NO_FLAG] = Field(
+        2 * GIGABYTE, description="Size of a file that is given on the page, at most."
+    )
+    quiet_from: QuietTime = Field(None, description="What is proposed for new channels.")
+    quiet_until: QuietTime = None
 
 
 class DiskUse(ResponseBody):

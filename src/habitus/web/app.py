@@ -20,18 +20,14 @@ from habitus.errors import HabitusError
 from habitus.web import (
     admin_routes,
     camera_routes,
-    device_routes,
     event_routes,
-    finding_routes,
-    footage_routes,
     news_stream,
     prometheus,
     upkeep_routes,
 )
-from habitus.web.answers import Problem
+from habitus.web.answers import HttpError, Problem, reason_of, status_of
 from habitus.web.guard import Guard
-from habitus.web.http_errors import HttpError, NotLoggedInError, status_of
-from habitus.web.rendering import ViewerPage, error_page
+from habitus.web.rendering import ERRORS, ViewerPage, error_page
 from habitus.web.security import READING, Attempts, Viewer
 from habitus.web.server import Console
 
@@ -47,15 +43,6 @@ TAGS = {
     "channels": "Where events are sent.",
     "users": "Who may do what.",
     "console": "Settings, health, and who did what.",
-}
-PROBLEMS = {
-    401: "Nobody knows who asks.",
-    403: "Who asks may not do that.",
-    404: "There is no such thing.",
-    409: "It does not go together with what is there.",
-    413: "More bytes than are taken.",
-    422: "A value that cannot be used.",
-    503: "The database does not answer.",
 }
 overview = APIRouter(include_in_schema=False)
 
@@ -90,11 +77,10 @@ def create_app(console: Console) -> FastAPI:
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(SQLAlchemyError, _on_database_error)
     problems: dict[int | str, dict[str, Any]] = {
-        status: {"model": Problem, "description": about} for status, about in PROBLEMS.items()
+        status: {"model": Problem, "description": about} for status, about in ERRORS.items()
     }
-    routed = (camera_routes, event_routes, admin_routes, upkeep_routes, device_routes)
-    personal = (footage_routes.api, finding_routes.api, camera_routes.own)
-    apis = (*personal, *(module.api for module in routed))
+    routed = (camera_routes, event_routes, admin_routes, upkeep_routes)
+    apis = [module.api for module in routed]
     for api in (*apis, news_stream.router, prometheus.router):
         app.include_router(api, responses=problems)
     app.include_router(overview)
@@ -125,10 +111,10 @@ def _answer(request: Request, status: int, detail: str) -> Response:
 
 
 def _on_project_error(request: Request, error: Exception) -> Response:
-    for_program = request.url.path.startswith(FOR_PROGRAMS)
-    if isinstance(error, NotLoggedInError) and not for_program:
+    status = status_of(cast(HabitusError, error))
+    if status == HTTPStatus.UNAUTHORIZED and not request.url.path.startswith(FOR_PROGRAMS):
         return _to_login(request)
-    answer = _answer(request, status_of(cast(HabitusError, error)), str(error))
+    answer = _answer(request, status, str(error))
     if isinstance(error, HttpError):
         answer.headers.update(error.headers)
     return answer
@@ -154,12 +140,8 @@ def _page_of(address: str) -> str:
 
 
 def _on_invalid(request: Request, error: Exception) -> Response:
-    """Name the first part that does not fit; never what was sent, which may be a password."""
-    first = cast(RequestValidationError, error).errors()[0]
-    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
-    reason = str(first["msg"])
-    detail = f"{'.'.join(place) or 'the request'}: {reason[:1].lower()}{reason[1:]}"
-    return _answer(request, 422, detail)
+    _, reason = reason_of(cast(RequestValidationError, error).errors())
+    return _answer(request, 422, reason)
 
 
 def _on_http_error(request: Request, error: Exception) -> Response:

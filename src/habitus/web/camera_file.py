@@ -4,7 +4,7 @@
     name = "North gate"
     address = "rtsp://viewer:secret@10.0.4.11/main"
     alerts_per_day = 3
-    mask = [[[0, 0], [120, 0], [120, 40], [0, 40]]]
+    zones = [{name = "Tree", kind = "ignore", polygon = [[0, 0], [120, 0], [120, 40], [0, 40]]}]
 
 A camera is added, or changed if there is one of its id: `id`, or else the name in lower-case
 letters. A camera that is not in the file any more stays. Whoever writes the file has the data
@@ -21,7 +21,7 @@ from pydantic import Field
 
 from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.web import administration
-from habitus.web.answers import CameraChanges, Name
+from habitus.web.answers import CameraChanges, Name, checked
 from habitus.web.database import CameraRow
 from habitus.web.server import Console
 from habitus.web.server_settings import ServerSettings
@@ -99,7 +99,7 @@ def _check(camera: Any, where: str) -> None:
     if not isinstance(camera, dict):
         raise FileError(f"{where}: expected a table")
     try:
-        administration.checked_camera(FileCamera, camera, strict=True)
+        checked(FileCamera, camera, strict=True)
     except InvalidInputError as error:
         raise FileError(f"{where}: {error}") from None
     if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?", _id(camera)):

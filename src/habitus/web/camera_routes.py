@@ -1,17 +1,19 @@
-"""Cameras: the wall, the page of each, and how they are added, changed and removed."""
+"""Cameras: the wall, the page of each, how they are found, added, changed and removed."""
 
 import json
 import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Query, Response
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse
-from pydantic import BaseModel, StringConstraints
+from sqlalchemy.orm import Session
 
 import habitus
 from habitus.errors import HabitusError, InvalidInputError
+from habitus.site.probe import look
 from habitus.site.relearning import describe, description_of
 from habitus.web import administration, onvif, queries, store
 from habitus.web.answers import (
@@ -20,51 +22,94 @@ from habitus.web.answers import (
     CameraChanges,
     CameraDetails,
     CameraNow,
-    CameraSummary,
     CameraTimeline,
+    DeviceRequest,
+    HttpError,
     LearningRecord,
     Moment,
     NewCamera,
     Number,
+    PictureRequest,
+    RecentFootage,
     SnoozeOutcome,
     SnoozeRequest,
     WallLayout,
 )
 from habitus.web.database import CameraRow
-from habitus.web.http_errors import NotFoundError, status_of
 from habitus.web.outbox import snoozed_until
 from habitus.web.preferences import arranged, read_wall, write_wall
 from habitus.web.rendering import (
     JPEG,
+    VIDEO,
     AdminPage,
-    Now,
     Page,
-    ReviewerPage,
-    Spark,
+    PostedFields,
     ViewerPage,
     file_answer,
     go,
     has_picture,
-    now_at,
-    spark,
+    on_page,
+    text_of,
 )
 from habitus.web.security import Admin, Reviewer, ThisConsole, Viewer
 from habitus.web.server import Console
 
 pages = APIRouter()
-api = APIRouter(prefix="/api/cameras", tags=["cameras"])
-own = APIRouter(prefix="/api", tags=["cameras"])
+api = APIRouter(prefix="/api", tags=["cameras"])
 N_LATEST, N_LATEST_OF_CAMERA = 8, 3
 SPARK_SECONDS, SPARK_POINTS = 600.0, 60
 MOST_COLUMNS, MOST_POINTS = 6, 5000
+STALE = 30.0
+"""Seconds after which a document does not say any more what happens now."""
+LATEST = 1e11
+"""A moment after all others."""
 
 
 def _camera(console: ThisConsole, camera: str) -> CameraRow:
     return console.database.read(administration.camera_of, camera)
 
 
+def _counted_camera(session: Session, camera: str) -> CameraRow:
+    """Return a camera with its alarms of today."""
+    administration.camera_of(session, camera)
+    return queries.wall(session, camera=camera)[0]
+
+
 OneCamera = Annotated[CameraRow, Depends(_camera)]
 """The camera in the path. To be named after who asks, who must be known first."""
+
+
+def camera_now(console: Console, camera: CameraRow) -> CameraNow:
+    """Return what a camera does now, and what it is expected to do next."""
+    supervisor = console.supervisor
+    latest = supervisor.latest(camera.id) if supervisor else None
+    seen, judged = (latest.seen, latest.judged) if latest else (None, None)
+    expected = list(judged.expected) if judged else []
+    return CameraNow(
+        state=camera.state,
+        since=camera.since,
+        reason=camera.reason,
+        time=seen.time if seen else None,
+        width=seen.width if seen else camera.width,
+        height=seen.height if seen else camera.height,
+        arrows=seen.arrows if seen else [],
+        heat=seen.heat if seen else [],
+        normality=judged.normality if judged else None,
+        threshold=judged.threshold if judged else None,
+        behaviour=judged.behaviour if judged else 0,
+        expected=expected,
+        next=1 + expected.index(max(expected)) if expected else 0,
+        names=latest.names if latest else {},
+        recent=[(j.time, j.normality, j.behaviour) for j in latest.recent] if latest else [],
+        kept_seconds=latest.kept.seconds if latest and latest.kept else None,
+        learning=supervisor.learning(camera.id) if supervisor else None,
+    )
+
+
+def _fresh(now: CameraNow) -> CameraNow | None:
+    """Return what a page shows of now: nothing of a camera that is not being judged."""
+    is_fresh = now.recent and time.time() - now.recent[-1][0] <= STALE
+    return now if now.state == "watching" and is_fresh else None
 
 
 # The wall.
@@ -74,7 +119,7 @@ OneCamera = Annotated[CameraRow, Depends(_camera)]
 def wall(page: ViewerPage) -> HTMLResponse:
     """Show every camera."""
     console, cameras = page.console, page.database.read(queries.wall)
-    nows = {camera.id: now_at(console, camera) for camera in cameras}
+    nows = {camera.id: _fresh(camera_now(console, camera)) for camera in cameras}
     layout = page.database.read(read_wall, page.actor.person)
     sizes = {tile.camera: tile.size for tile in layout.tiles}
     n_cells = sum(sizes.get(camera.id, 1) ** 2 for camera in cameras)
@@ -87,7 +132,7 @@ def wall(page: ViewerPage) -> HTMLResponse:
         layout=layout,
         sizes=sizes,
         latest=page.database.read(queries.events, limit=N_LATEST).events,
-        sparks=_sparks(console, nows),
+        sparks={camera.id: page.database.read(_spark, camera.id) for camera in cameras},
         nows=nows,
         ready={camera.id for camera in cameras if has_picture(console, camera.id)},
     )
@@ -114,63 +159,53 @@ def show_tile(page: ViewerPage, camera: str) -> HTMLResponse:
     cards = page.database.read(queries.wall, camera=camera)
     if not cards:
         return HTMLResponse("")
-    nows = {camera: now_at(page.console, cards[0])}
-    sparks = _sparks(page.console, nows)
-    return page.part("tile.html", camera=cards[0], sparks=sparks, nows=nows, ready=(), sizes={})
+    return page.part(
+        "tile.html",
+        camera=cards[0],
+        sparks={camera: page.database.read(_spark, camera)},
+        nows={camera: _fresh(camera_now(page.console, cards[0]))},
+        ready=(),
+        sizes={},
+    )
 
 
-def _sparks(console: Console, nows: dict[str, Now | None]) -> dict[str, Spark]:
+def _spark(session: Session, camera: str) -> CameraTimeline:
+    """Return how usual the last minutes were, for a small drawing."""
     until = time.time()
-    span = (until - SPARK_SECONDS, until, SPARK_POINTS)
-    with console.database.session() as session:
-        return {
-            camera: spark(queries.timeline(session, camera, *span), now.threshold if now else None)
-            for camera, now in nows.items()
-        }
+    return queries.timeline(session, camera, until - SPARK_SECONDS, until, SPARK_POINTS)
 
 
 # The pages of a camera.
 
 
-class CameraForm(BaseModel):
-    """What a form of a camera has in its fields."""
+NEW_FORM = {"enabled": "yes", "kind": "playback", "alerts_per_day": "5", "learn_days": "7"}
+"""What the form of a new camera starts with."""
+FIELDS = ("name", "address", "username", "password", "upload", "local", *NEW_FORM)
 
-    name: str = ""
-    address: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
-    username: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
-    password: str = ""
-    kind: str = "playback"
-    """Of an upload."""
-    upload: str = ""
-    alerts_per_day: str = "5"
-    learn_days: str = "7"
-    local: str = ""
-    """Not empty if it is ticked, as `enabled`."""
-    enabled: str = ""
 
-    @classmethod
-    def of(cls, camera: CameraRow) -> "CameraForm":
-        """Return the fields of a camera; its address is never shown again."""
-        return cls(
-            name=camera.name,
-            alerts_per_day=f"{camera.alerts_per_day:g}",
-            learn_days=str(camera.learn_days),
-            local="yes" if camera.options.get("local") else "",
-            enabled="yes" if camera.enabled else "",
-        )
+def _form_of(camera: CameraRow) -> dict[str, str]:
+    """Return the fields of a camera; its address is never shown again."""
+    return {
+        "name": camera.name,
+        "alerts_per_day": f"{camera.alerts_per_day:g}",
+        "learn_days": str(camera.learn_days),
+        "local": "yes" if camera.options.get("local") else "",
+        "enabled": "yes" if camera.enabled else "",
+    }
 
-    def values(self) -> dict[str, Any]:
-        """Return what administration takes, and says what is wrong with."""
-        return {
-            "name": self.name,
-            "address": self.address or None,
-            "username": self.username or None,
-            "password": self.password or None,
-            "alerts_per_day": self.alerts_per_day,
-            "learn_days": self.learn_days,
-            "enabled": bool(self.enabled),
-            "options": {"local": bool(self.local) or None},
-        }
+
+def _values(form: PostedFields) -> dict[str, Any]:
+    """Return what administration takes, and says what is wrong with."""
+    return {
+        "name": text_of(form, "name"),
+        "alerts_per_day": text_of(form, "alerts_per_day", "5"),
+        "learn_days": text_of(form, "learn_days", "7"),
+        "address": text_of(form, "address") or None,
+        "username": text_of(form, "username") or None,
+        "password": form.get("password") or None,
+        "enabled": bool(text_of(form, "enabled")),
+        "options": {"local": bool(text_of(form, "local")) or None},
+    }
 
 
 def _parsed(text: str) -> object:
@@ -180,30 +215,21 @@ def _parsed(text: str) -> object:
         return text
 
 
-PostedForm = Annotated[CameraForm, Form()]
-ON_PAGE = {
-    f"an admin may allow local {what} for this camera": (
-        "tick “The camera is on this machine” if that is meant"
-    )
-    for what in ("addresses", "files")
-}
-"""Remedies that an error names, as the form has them."""
-
-
 @pages.get("/cameras/new")
 def ask_for_camera(page: AdminPage, upload: str = "", name: str = "") -> HTMLResponse:
     """Ask for a camera; its recording may have been uploaded already."""
-    return _edit_page(page, None, CameraForm(name=name, upload=upload, enabled="yes"))
+    return _edit_page(page, None, NEW_FORM | {"name": name, "upload": upload})
 
 
 @pages.post("/cameras")
-def add_posted_camera(page: AdminPage, form: PostedForm) -> Response:
+def add_posted_camera(page: AdminPage, form: PostedFields) -> Response:
     """Add a camera, or say what is wrong with it."""
     try:
-        values = {**form.values(), "enabled": True}
-        if form.upload:
-            values |= {"upload": form.upload, "kind": form.kind, "address": None}
-        elif not form.address:
+        values = {**_values(form), "enabled": True}
+        if upload := text_of(form, "upload"):
+            kind = text_of(form, "kind", "playback")
+            values |= {"upload": upload, "kind": kind, "address": None}
+        elif not values["address"]:
             raise InvalidInputError("give an address, or a recording", parameter="address")
         camera = administration.add_camera(page.console, page.actor.name, **values)
     except HabitusError as error:
@@ -212,30 +238,30 @@ def add_posted_camera(page: AdminPage, form: PostedForm) -> Response:
 
 
 @pages.get("/cameras/{camera}")
-def show_camera_page(page: ViewerPage, camera: OneCamera, at: float | None = None) -> HTMLResponse:
+def show_camera_page(page: ViewerPage, camera: str, at: float | None = None) -> HTMLResponse:
     """Show a camera: now, its timeline, and what was learnt."""
-    console, supervisor = page.console, page.console.supervisor
-    wanted = queries.EventFilter(camera=[camera.id])
-    behaviours = _behaviours(console, camera)
-    learnings = page.database.read(queries.learnings, camera.id)
-    recorded = camera.kind == "recording"
+    console, row = page.console, page.database.read(_counted_camera, camera)
+    now = camera_now(console, row)
+    behaviours = _behaviours(console, row)
+    learnings = page.database.read(queries.learnings, camera)
+    recorded, until = row.kind == "recording", page.database.read(snoozed_until, camera)
+    wanted = queries.EventFilter(camera=[camera])
     return page(
         "camera.html",
         section="Wall",
-        camera=camera,
-        today=page.database.read(queries.wall, camera=camera.id)[0],
+        camera=row,
         learnings=learnings,
         # Of a recording without a date times are counted from its beginning.
-        origin=None if camera.dated or not learnings else learnings[-1].since,
-        until=page.database.read(queries.judged_until, camera.id) if recorded else None,
+        origin=None if row.dated or not learnings else learnings[-1].since,
+        until=page.database.read(queries.judged_until, camera) if recorded else None,
         latest=page.database.read(queries.events, wanted, limit=N_LATEST_OF_CAMERA).events,
-        learning=supervisor.learning(camera.id) if supervisor else None,
-        kept=supervisor.latest(camera.id).kept if supervisor else None,
-        now=now_at(console, camera),
-        ready=has_picture(console, camera.id),
+        learning=now.learning,
+        kept_seconds=now.kept_seconds,
+        now=_fresh(now),
+        ready=has_picture(console, camera),
         behaviours=behaviours,
         called={one["number"]: one["name"] for one in behaviours},
-        snoozed=_snoozed(console, camera),
+        snoozed=until if until and until > time.time() else None,
         at=at,
     )
 
@@ -243,14 +269,14 @@ def show_camera_page(page: ViewerPage, camera: OneCamera, at: float | None = Non
 @pages.get("/cameras/{camera}/edit")
 def edit_camera(page: AdminPage, camera: OneCamera) -> HTMLResponse:
     """Show how a camera is watched, to be changed."""
-    return _edit_page(page, camera, CameraForm.of(camera))
+    return _edit_page(page, camera, _form_of(camera))
 
 
 @pages.post("/cameras/{camera}")
-def change_posted_camera(page: AdminPage, camera: OneCamera, form: PostedForm) -> Response:
+def change_posted_camera(page: AdminPage, camera: OneCamera, form: PostedFields) -> Response:
     """Change a camera, or say what is wrong."""
     try:
-        administration.change_camera(page.console, page.actor.name, camera.id, **form.values())
+        administration.change_camera(page.console, page.actor.name, camera.id, **_values(form))
     except HabitusError as error:
         return _edit_page(page, camera, form, error)
     return go(f"/cameras/{camera.id}", "changed")
@@ -289,23 +315,12 @@ def _zones_page(
 ) -> HTMLResponse:
     return page(
         "zones.html",
-        status=status_of(error) if error else 200,
+        problem=error,
         camera=camera,
         zones=zones if isinstance(zones, list) else camera.zones,
         timezone=timezone,
-        problem=str(error or ""),
-        problem_at="",
         ready=has_picture(page.console, camera.id),
     )
-
-
-@pages.post("/cameras/{camera}/behaviours/{number}")
-def name_behaviour_and_show(
-    page: AdminPage, camera: str, number: Number, name: Annotated[str, Form()] = ""
-) -> Response:
-    """Give a behaviour a name, or take it away."""
-    administration.name_behaviour(page.console, page.actor.name, camera, number, name)
-    return go(f"/cameras/{camera}", "changed")
 
 
 @pages.post("/cameras/{camera}/remove")
@@ -319,45 +334,22 @@ def remove_posted_camera(
     return go("/", "removed")
 
 
-@pages.post("/cameras/{camera}/learn")
-def learn_and_show(page: AdminPage, camera: str) -> Response:
-    """Learn a camera's model as soon as the machine is free."""
-    administration.learn_now(page.console, page.actor.name, camera)
-    return go(f"/cameras/{camera}", "learning")
-
-
-@pages.post("/cameras/{camera}/snooze")
-def snooze_and_show(
-    page: ReviewerPage, camera: str, hours: Annotated[float, Form(ge=0, le=168)]
-) -> Response:
-    """Send people nothing of a camera's events for some hours."""
-    until = administration.snooze(page.console, page.actor.name, camera, hours)
-    return go(f"/cameras/{camera}", "snoozed" if until else "awake")
-
-
 def _edit_page(
-    page: Page, camera: CameraRow | None, form: CameraForm, error: HabitusError | None = None
+    page: Page,
+    camera: CameraRow | None,
+    form: Mapping[str, Any],
+    error: HabitusError | None = None,
 ) -> HTMLResponse:
     """Show the form of a camera; after an error with what was typed, but for passwords."""
-    problem = str(error or "")
-    for remedy, on_page in ON_PAGE.items():
-        problem = problem.replace(remedy, on_page)
+    given = {name: form.get(name, "") for name in FIELDS} | {"password": ""}
     return page(
         "edit.html",
-        status=status_of(error) if error else 200,
+        problem=error,
         camera=camera,
-        given=form.model_copy(update={"address": habitus.redacted(form.address), "password": ""}),
+        given=given | {"address": habitus.redacted(given["address"])},
         makers=onvif.PATHS,
-        problem=problem,
-        problem_at=getattr(error, "parameter", None) or "",
         ready=camera is not None and has_picture(page.console, camera.id),
     )
-
-
-def _snoozed(console: Console, camera: CameraRow) -> float | None:
-    """Return until when people are sent nothing of a camera's events, if that is still to come."""
-    until = console.database.read(snoozed_until, camera.id)
-    return until if until and until > time.time() else None
 
 
 def _behaviours(console: Console, camera: CameraRow) -> list[dict[str, Any]]:
@@ -382,87 +374,136 @@ def _named(
 # The API.
 
 
-@own.get("/wall")
+@api.get("/wall")
 def show_wall_layout(console: ThisConsole, actor: Viewer) -> WallLayout:
     """Show how who asks has the wall."""
     return console.database.read(read_wall, actor.person)
 
 
-@own.put("/wall", status_code=204)
+@api.put("/wall", status_code=204)
 def change_wall_layout(console: ThisConsole, actor: Viewer, layout: WallLayout) -> None:
     """Order, size and group the wall of who asks."""
     with console.database.transaction() as session:
         write_wall(session, actor.person, layout)
 
 
-@api.get("")
-def list_cameras(console: ThisConsole, actor: Viewer) -> list[CameraSummary]:
+@api.post("/finding/devices")
+def find_devices(console: ThisConsole, actor: Admin) -> list[onvif.OnvifDevice]:
+    """Ask the network for cameras that speak ONVIF."""
+    devices = onvif.discover()
+    with console.database.transaction() as session:
+        store.write_audit(session, actor.name, "cameras looked for", f"{len(devices)} found")
+    return devices
+
+
+@api.post("/finding/streams")
+def find_streams(actor: Admin, wanted: DeviceRequest) -> list[onvif.DeviceStream]:
+    """List the streams of a device, the largest first."""
+    user, password = wanted.username, wanted.password
+    return onvif.streams(wanted.device, user, password, local=wanted.local)
+
+
+@api.post("/finding/picture", response_class=Response, responses=JPEG)
+def look_at_camera(actor: Admin, wanted: PictureRequest) -> Response:
+    """Show a picture of a camera that is not added yet."""
+    address = administration.with_user(wanted.address, wanted.username, wanted.password)
+    seen = look(address, local=wanted.local)
+    size = {"X-Size": f"{seen.width}x{seen.height}"}
+    return Response(seen.jpeg, media_type="image/jpeg", headers=size)
+
+
+@api.get("/cameras", response_model=list[CameraDetails])
+def list_cameras(console: ThisConsole, actor: Viewer) -> Any:
     """List all cameras by name."""
     return console.database.read(queries.wall)
 
 
-@api.post("", response_model=CameraDetails, status_code=201)
+@api.post("/cameras", response_model=CameraDetails, status_code=201)
 def add_camera(console: ThisConsole, actor: Admin, camera: NewCamera) -> Any:
     """Add a camera by address, or by a file that was uploaded, and watch it."""
     return administration.add_camera(console, actor.name, **camera.model_dump(exclude_unset=True))
 
 
-@api.get("/{camera}", response_model=CameraDetails)
-def show_camera(actor: Viewer, camera: OneCamera) -> Any:
-    """Show a camera, and how it is watched."""
-    return camera
+@api.get("/cameras/{camera}", response_model=CameraDetails)
+def show_camera(console: ThisConsole, actor: Viewer, camera: str) -> Any:
+    """Show a camera, how it is watched, and its alarms of today."""
+    return console.database.read(_counted_camera, camera)
 
 
-@api.patch("/{camera}", response_model=CameraDetails)
+@api.patch("/cameras/{camera}", response_model=CameraDetails)
 def change_camera(console: ThisConsole, actor: Admin, camera: str, changes: CameraChanges) -> Any:
     """Change a camera; what is not named stays as it is."""
     values = changes.model_dump(exclude_unset=True)
-    return administration.change_camera(console, actor.name, camera, **values)
+    administration.change_camera(console, actor.name, camera, **values)
+    return console.database.read(_counted_camera, camera)
 
 
-@api.delete("/{camera}", status_code=204)
+@api.delete("/cameras/{camera}", status_code=204)
 def remove_camera(console: ThisConsole, actor: Admin, camera: str) -> None:
     """Remove a camera with all its events."""
     administration.remove_camera(console, actor.name, camera)
 
 
-@api.get("/{camera}/now")
+@api.get("/cameras/{camera}/now")
 def show_now(console: ThisConsole, actor: Viewer, camera: OneCamera) -> CameraNow:
     """Show what a camera does now: state, behaviour, the next one, arrows and heat."""
-    supervisor = console.supervisor
-    latest = supervisor.latest(camera.id) if supervisor else None
-    seen, judged = (latest.seen, latest.judged) if latest else (None, None)
-    expected = list(judged.expected) if judged else []
-    return CameraNow(
-        state=camera.state,
-        since=camera.since,
-        reason=camera.reason,
-        time=seen.time if seen else None,
-        width=seen.width if seen else camera.width,
-        height=seen.height if seen else camera.height,
-        arrows=seen.arrows if seen else [],
-        heat=seen.heat if seen else [],
-        normality=judged.normality if judged else None,
-        threshold=judged.threshold if judged else None,
-        behaviour=judged.behaviour if judged else 0,
-        expected=expected,
-        next=1 + expected.index(max(expected)) if expected else 0,
-        recent=[(j.time, j.normality, j.behaviour) for j in latest.recent] if latest else [],
-        kept_seconds=latest.kept.seconds if latest and latest.kept else None,
-        learning=supervisor.learning(camera.id) if supervisor else None,
-    )
+    return camera_now(console, camera)
 
 
-@api.get("/{camera}/picture", response_class=Response, responses=JPEG)
+@api.get("/cameras/{camera}/picture", response_class=Response, responses=JPEG)
 def show_picture(console: ThisConsole, actor: Viewer, camera: OneCamera) -> Response:
     """Show the camera's latest picture."""
     seen = console.supervisor.latest(camera.id).seen if console.supervisor else None
     if seen is None:
-        raise NotFoundError("there is no picture yet")
+        raise HttpError(404, "there is no picture yet")
     return Response(seen.jpeg, media_type="image/jpeg", headers={"X-Time": f"{seen.time:.3f}"})
 
 
-@api.get("/{camera}/timeline")
+@api.get("/cameras/{camera}/recent")
+def show_recent(console: ThisConsole, actor: Viewer, camera: OneCamera) -> RecentFootage:
+    """Show from when to when there are pictures that can be played."""
+    from habitus.site.recent_footage import recorded_spans  # PyAV, once somebody looks
+
+    recent = console.settings.camera_folder(camera.id) / "recent"
+    return RecentFootage(spans=recorded_spans(recent))
+
+
+@api.get(
+    "/cameras/{camera}/recent.mp4",
+    response_class=Response,
+    responses={
+        **VIDEO,
+        204: {"description": "There is nothing that a browser plays, or nothing follows yet."},
+    },
+)
+def play_recent(
+    console: ThisConsole,
+    actor: Viewer,
+    camera: OneCamera,
+    start: Moment = LATEST,
+    after: Annotated[str, Query(pattern=r"^(\d{15}-\d{1,9})?$")] = "",
+) -> Response:
+    """Play some seconds as fragmented MP4, as the camera sent them.
+
+    They begin with the last key frame before `start`, or with the newest one; or follow the answer
+    whose X-Last is given as `after`. X-Start and X-End are when its first frame and its last are
+    shown; times in the file count from the epoch.
+    """
+    from habitus.site.recent_footage import stretch_after, stretch_at
+
+    recent = console.settings.camera_folder(camera.id) / "recent"
+    stretch = stretch_after(recent, after) if after else stretch_at(recent, start)
+    if stretch is None:
+        return Response(status_code=204)
+    headers = {
+        "X-Start": f"{stretch.start:.3f}",
+        "X-End": f"{stretch.end:.3f}",
+        "X-Last": stretch.last,
+    }
+    return Response(stretch.data, 200, headers, f'video/mp4; codecs="{stretch.codec}"')
+
+
+@api.get("/cameras/{camera}/timeline")
 def show_timeline(
     console: ThisConsole,
     actor: Viewer,
@@ -475,7 +516,7 @@ def show_timeline(
     return console.database.read(queries.timeline, camera.id, since, until, points)
 
 
-@api.get("/{camera}/learnings", response_model=list[LearningRecord])
+@api.get("/cameras/{camera}/learnings", response_model=list[LearningRecord])
 def list_learnings(
     console: ThisConsole,
     actor: Viewer,
@@ -486,13 +527,20 @@ def list_learnings(
     return console.database.read(queries.learnings, camera.id, limit)
 
 
-@api.post("/{camera}/learn", status_code=202)
+@api.post("/cameras/{camera}/learn", status_code=202)
+@on_page(pages, "/cameras/{camera}/learn", "/cameras/{camera}", "learning")
 def learn(console: ThisConsole, actor: Admin, camera: str) -> None:
     """Learn the camera's model as soon as no other one is being learnt."""
     administration.learn_now(console, actor.name, camera)
 
 
-@api.post("/{camera}/snooze")
+@api.post("/cameras/{camera}/snooze")
+@on_page(
+    pages,
+    "/cameras/{camera}/snooze",
+    "/cameras/{camera}",
+    lambda outcome: "snoozed" if outcome.until else "awake",
+)
 def snooze(
     console: ThisConsole, actor: Reviewer, camera: str, wanted: SnoozeRequest
 ) -> SnoozeOutcome:
@@ -500,7 +548,7 @@ def snooze(
     return SnoozeOutcome(until=administration.snooze(console, actor.name, camera, wanted.hours))
 
 
-@api.get("/{camera}/behaviours", response_model=list[BehaviourRecord])
+@api.get("/cameras/{camera}/behaviours", response_model=list[BehaviourRecord])
 def list_behaviours(console: ThisConsole, actor: Viewer, camera: OneCamera) -> Any:
     """List the behaviours that were learnt, and what follows what."""
     if camera.model is None or console.supervisor is None:
@@ -509,7 +557,8 @@ def list_behaviours(console: ThisConsole, actor: Viewer, camera: OneCamera) -> A
     return _named(console, camera, describe(path, fork_server=console.supervisor.fork_server))
 
 
-@api.patch("/{camera}/behaviours/{number}", status_code=204)
+@api.patch("/cameras/{camera}/behaviours/{number}", status_code=204)
+@on_page(pages, "/cameras/{camera}/behaviours/{number}", "/cameras/{camera}")
 def name_behaviour(
     console: ThisConsole, actor: Admin, camera: str, number: Number, changes: BehaviourChanges
 ) -> None:
@@ -517,7 +566,7 @@ def name_behaviour(
     administration.name_behaviour(console, actor.name, camera, number, changes.name)
 
 
-@api.get("/{camera}/behaviours/{number}.jpg", response_class=FileResponse, responses=JPEG)
+@api.get("/cameras/{camera}/behaviours/{number}.jpg", response_class=FileResponse, responses=JPEG)
 def show_behaviour(
     console: ThisConsole, actor: Viewer, camera: OneCamera, number: Number
 ) -> FileResponse:

@@ -7,6 +7,7 @@ tables; a change here needs a migration there.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
@@ -63,6 +64,25 @@ class Base(DeclarativeBase):
         bytes: LargeBinary,
         float: Double,
     }
+
+
+class Role(StrEnum):
+    """What somebody may do; each may do all that those before it may."""
+
+    VIEWER = "viewer"
+    """Sees everything but users, tokens, channels and settings."""
+    REVIEWER = "reviewer"
+    """Says what was normal."""
+    ADMIN = "admin"
+
+    def includes(self, other: "Role") -> bool:
+        """Return whether this role may do what another one may.
+
+        >>> Role.ADMIN.includes(Role.VIEWER), Role.VIEWER.includes(Role.REVIEWER)
+        (True, False)
+        """
+        order = list(Role)
+        return order.index(self) >= order.index(other)
 
 
 class Setting(Base):
@@ -144,27 +164,29 @@ class CameraRow(Base):
     """Address with its credentials, encrypted; see `vault`."""
     shown_address: Mapped[str]
     """The address without credentials."""
-    alerts_per_day: Mapped[float]
-    learn_days: Mapped[int]
+    alerts_per_day: Mapped[float] = mapped_column(default=5.0)
+    learn_days: Mapped[int] = mapped_column(default=7)
     """Number of days of footage to learn from each night."""
-    zones: Mapped[list[Any]]
+    zones: Mapped[list[Any]] = mapped_column(default=list)
     """Named parts of its picture, as `answers.ZoneSettings` has them; see `habitus.site.zones`."""
-    options: Mapped[dict[str, Any]]
+    options: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """Of reading: fps, fast, other_hosts, local (may reach this machine and its files), and the
     time zone of its zones' hours."""
-    enabled: Mapped[bool]
+    enabled: Mapped[bool] = mapped_column(default=True)
     created: Mapped[float]
     width: Mapped[int | None]
     """Of the camera's picture, once it is known."""
     height: Mapped[int | None]
-    state: Mapped[str]
+    state: Mapped[str] = mapped_column(default="connecting")
     """connecting, learning, watching, lost, frozen, covered, moved, slow, off, refused, ended."""
     since: Mapped[float]
     """When that state began."""
-    reason: Mapped[str]
+    reason: Mapped[str] = mapped_column(default="")
     """One line for a person; may be empty."""
     model: Mapped[str | None]
     """Name of the model file in its folder, if there is one."""
+    alarms_today = to_review = 0
+    """As `queries.wall` counts them; no columns."""
 
     @hybrid_property
     def dated(self) -> bool:
@@ -175,18 +197,6 @@ class CameraRow(Base):
     @classmethod
     def _dated(cls) -> ColumnElement[bool]:
         return or_(cls.kind != "recording", cls.options["starts"].as_float().is_not(None))
-
-
-NEW_CAMERA: dict[str, Any] = {
-    "alerts_per_day": 5.0,
-    "learn_days": 7,
-    "zones": [],
-    "options": {},
-    "enabled": True,
-    "state": "connecting",
-    "reason": "",
-}
-"""What a camera is unless something else is said."""
 
 
 class EventRow(Base):
@@ -320,12 +330,12 @@ class LearningRow(Base):
     since: Mapped[float | None]
     """Footage that was learnt from."""
     until: Mapped[float | None]
-    n_documents: Mapped[int]
+    n_documents: Mapped[int] = mapped_column(default=0)
     model: Mapped[str | None]
     """File name in the camera's folder; None where it failed."""
-    summary: Mapped[str]
+    summary: Mapped[str] = mapped_column(default="")
     """One line: what was learnt, or why it failed."""
-    notes: Mapped[list[Any]]
+    notes: Mapped[list[Any]] = mapped_column(default=list)
     names: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """What people call the model's behaviours, by number from 1."""
 
@@ -343,13 +353,16 @@ class Channel(Base):
     """JSON of its addresses and passwords, encrypted; see `vault`."""
     shown_settings: Mapped[dict[str, Any]]
     """The same without secrets."""
-    cameras: Mapped[list[Any]]
+    cameras: Mapped[list[Any]] = mapped_column(default=list)
     """Ids; all cameras if empty."""
-    enabled: Mapped[bool]
+    enabled: Mapped[bool] = mapped_column(default=True)
     quiet_from: Mapped[str | None]
     """Local time such as 22:00."""
     quiet_until: Mapped[str | None]
     most_per_hour: Mapped[int | None]
+    waiting, error, last_sent = 0, "", 0.0
+    """Messages that are not sent yet, why the first of them is not, and when the last one was; no
+    columns."""
 
 
 class OutboxEntry(Base):
@@ -371,11 +384,11 @@ class OutboxEntry(Base):
     body: Mapped[dict[str, Any]]
     created: Mapped[float] = mapped_column(index=True)
     sent: Mapped[float | None]
-    outcome: Mapped[str]
+    outcome: Mapped[str] = mapped_column(default="waiting")
     """waiting, held (for the next digest), in digest, sent, or given up."""
-    attempts: Mapped[int]
+    attempts: Mapped[int] = mapped_column(default=0)
     """Times that sending it failed."""
-    error: Mapped[str]
+    error: Mapped[str] = mapped_column(default="")
     """Why it failed the last time."""
 
 

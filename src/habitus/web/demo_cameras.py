@@ -18,7 +18,7 @@ from habitus.jobs.fork_server import ForkServer
 from habitus.site.pipe_messages import CameraState, StateChanged
 from habitus.site.process import RenderingProcess
 from habitus.web import store
-from habitus.web.database import NEW_CAMERA, CameraRow
+from habitus.web.database import CameraRow
 
 if TYPE_CHECKING:
     from habitus.web.server import Console
@@ -47,7 +47,7 @@ SCENES = (
 )
 
 
-class Demo:
+class Demo(threading.Thread):
     """The thread that prepares the cameras of the demonstration, while the supervisor runs.
 
     Nothing unusual happens in the first half of each scene's seconds.
@@ -61,22 +61,22 @@ class Demo:
         scenes: Sequence[DemoScene] = SCENES,
         seconds: float = SECONDS,
     ) -> None:
+        super().__init__(name="demo", daemon=True)
         self.console, self.fork_server = console, fork_server
         self.scenes, self.seconds = scenes, seconds
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="demo", daemon=True)
 
     def start(self) -> None:
         """Add the cameras that are not there, and begin to prepare them."""
         for scene in self.scenes:
             self._add(scene)
-        self._thread.start()
+        super().start()
 
     def stop(self) -> None:
         """End what is under way; it goes on with the next start."""
         self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        if self.is_alive():
+            self.join()
 
     def _path(self, scene: DemoScene) -> Path:
         return (self.console.settings.data / "demo" / f"{scene.id}.mp4").resolve()
@@ -86,21 +86,24 @@ class Demo:
         with self.console.database.transaction() as session:
             if session.get(CameraRow, scene.id) is not None:
                 return
-            values = NEW_CAMERA | {
-                "id": scene.id,
-                "name": scene.name,
-                "kind": "recording",
-                "secret_address": self.console.vault.seal(str(self._path(scene))),
-                "shown_address": "a rendered junction",
-                "alerts_per_day": ALERTS_PER_DAY,
-                "learn_days": 1,
-                "options": {"local": True, "preparing": True},
-                "state": CameraState.LEARNING.value,
-                "reason": "its scene is drawn first",
-            }
-            session.add(CameraRow(**values, created=now, since=now))
+            camera = CameraRow(
+                id=scene.id,
+                name=scene.name,
+                kind="recording",
+                secret_address=self.console.vault.seal(str(self._path(scene))),
+                shown_address="a rendered junction",
+                alerts_per_day=ALERTS_PER_DAY,
+                learn_days=1,
+                options={"local": True, "preparing": True},
+                state=CameraState.LEARNING.value,
+                reason="its scene is drawn first",
+                created=now,
+                since=now,
+            )
+            session.add(camera)
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Render and judge the scenes until each plays."""
         waiting = [scene for scene in self.scenes if self._is(scene, preparing=True)]
         rendering: dict[DemoScene, RenderingProcess] = {}
         try:

@@ -1,39 +1,53 @@
 """Events: their list, each of them, and what people say of them."""
 
+import csv
+import io
+import tempfile
+import zipfile
 from collections import Counter
-from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NamedTuple, cast, get_args
-from urllib.parse import urlencode
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response, StreamingResponse
 from sqlalchemy.orm import Session
 from starlette.background import BackgroundTask
 
+from habitus.errors import InvalidInputError
 from habitus.site.journal import SiteEvent
 from habitus.web import administration, queries, reviews
 from habitus.web.answers import (
     EventChanges,
     EventList,
+    HttpError,
     Id,
-    ManyReviewed,
     ManyReviews,
     PrecisionReport,
+    ReviewCount,
     ReviewOutcome,
     ReviewRequest,
     SimilarEvent,
 )
+from habitus.web.channels.notification import address_of, at, event_links
 from habitus.web.database import WHOLE, CameraRow
-from habitus.web.exports import table_lines, write_archive
-from habitus.web.http_errors import NotFoundError
-from habitus.web.rendering import JPEG, VIDEO, Page, ReviewerPage, ViewerPage, file_answer, go
+from habitus.web.rendering import (
+    JPEG,
+    VIDEO,
+    Page,
+    ReviewerPage,
+    ViewerPage,
+    file_answer,
+    go,
+    on_page,
+)
 from habitus.web.security import Reviewer, ThisConsole, Viewer
 from habitus.web.server import Console
 
 pages = APIRouter()
 api = APIRouter(prefix="/api", tags=["events"])
 PER_PART = 48
-LONGEST_NOTE = 2000
 MOST_CHOSEN = 500
 """Events that something is done with at once."""
 HOURS = {
@@ -42,22 +56,22 @@ HOURS = {
     "12-18": "afternoon",
     "18-24": "evening",
 }
-UNUSUAL = {"31": "once an hour or less", "55": "once a day or less", "81": "once a month or less"}
-LENGTHS = {
-    "short": (0.0, 5.0),
-    "medium": (5.0, 30.0),
-    "long": (30.0, None),
-}
-"""Seconds of an event, from and to."""
+UNUSUAL = {31: "once an hour or less", 55: "once a day or less", 81: "once a month or less"}
 N_WEEKS = 5
 """Weeks that the calendar shows."""
-FIRST_YEAR, LAST_YEAR = 1971, 5000
-"""Days that are looked for, in any time zone."""
+
+
+TOGETHER = 500
+"""Events that are read at once."""
+COLUMNS = (
+    *("id", "camera", "zone", "start", "seconds", "explanation", "rarity", "unusual", "cue"),
+    *("review", "reviewer", "starred", "note", "page"),
+)
 
 
 def _event(session: Session, event: str) -> SiteEvent:
     if (details := queries.event(session, event)) is None:
-        raise NotFoundError(f"there is no event {event[:40]!r}; it may have been deleted")
+        raise HttpError(404, f"there is no event {event[:40]!r}; it may have been deleted")
     return details
 
 
@@ -72,124 +86,38 @@ OneEvent = Annotated[SiteEvent, Depends(_event_of_path)]
 # Pages.
 
 
-class EventFilterForm(NamedTuple):
-    """Filters as the address bar has them."""
-
-    camera: str = ""
-    since: str = ""
-    until: str = ""
-    """The last day, whole."""
-    cue: str = ""
-    review: str = "any"
-    words: str = ""
-    hours: str = ""
-    """As 22-6."""
-    unusual: str = ""
-    """The least, from 0 to 100."""
-    length: str = ""
-    """One of `LENGTHS`."""
-    starred: str = ""
-    sort: str = "newest"
-    zone: str = ""
-    quiet: str = ""
-    """Those that are no alarms for their zone alone, if not empty."""
-
-    @classmethod
-    def of(cls, request: Request) -> "EventFilterForm":
-        """Return the filters of a request; what cannot be understood is left out."""
-        form = cls(**{name: request.query_params.get(name, "") for name in cls._fields})
-        return form._replace(
-            since=form.since if _midnight(form.since) else "",
-            until=form.until if _midnight(form.until) else "",
-            review=form.review if form.review in get_args(queries.Review) else "any",
-            words=form.words[: queries.LONGEST_WORDS].strip(),
-            hours=form.hours if queries.hours_of(form.hours) else "",
-            unusual=form.unusual if form.unusual in UNUSUAL else "",
-            length=form.length if form.length in LENGTHS else "",
-            starred="yes" if form.starred else "",
-            quiet="yes" if form.quiet else "",
-            sort=form.sort if form.sort in get_args(queries.Sort) else "newest",
-        )
-
-    def filter(self) -> queries.EventFilter:
-        """Return what is looked for in the database."""
-        first, last = _midnight(self.since), _midnight(self.until)
-        return queries.EventFilter(
-            camera=[self.camera] if self.camera else [],
-            since=first.timestamp() if first else None,
-            until=(last + timedelta(days=1)).timestamp() if last else None,
-            cue=self.cue,
-            review=cast(queries.Review, self.review),
-            words=self.words,
-            hours=self.hours,
-            unusual=int(self.unusual or 0),
-            shortest=LENGTHS[self.length][0] if self.length else None,
-            longest=LENGTHS[self.length][1] if self.length else None,
-            starred=bool(self.starred),
-            sort=cast(queries.Sort, self.sort),
-            zone=self.zone,
-            quiet=bool(self.quiet),
-        )
-
-    def query(self, **more: str) -> str:
-        """Return these filters as the query of an address, with a question mark if there is any."""
-        named = {**self._asdict(), **more}
-        defaults = EventFilterForm()._asdict()
-        named = {k: v for k, v in named.items() if v and v != defaults.get(k)}
-        return f"?{urlencode(named)}" if named else ""
-
-    def address(self, **more: str) -> str:
-        """Return the address of the list with these filters."""
-        return f"/events{self.query(**more)}"
-
-    @property
-    def n_folded(self) -> int:
-        """Number of filters beyond those that are always seen."""
-        seen = EventFilterForm(
-            camera=self.camera, review=self.review, words=self.words, sort=self.sort
-        )
-        return sum(one != other for one, other in zip(self, seen, strict=True))
-
-
-def _midnight(day: str) -> datetime | None:
-    try:
-        midnight = datetime.strptime(day, "%Y-%m-%d")
-    except ValueError:
-        return None
-    return midnight if FIRST_YEAR <= midnight.year <= LAST_YEAR else None
-
-
 @pages.get("/events")
 def show_events(page: ViewerPage, before: str | None = None) -> HTMLResponse:
     """Show events, the newest first; the next part by the cursor `before`."""
-    chosen = EventFilterForm.of(page.request)
+    chosen = queries.EventFilter.of_page(page.request.query_params)
     with page.database.session() as session:
-        part = queries.events(session, chosen.filter(), before=before, limit=PER_PART)
+        part = queries.events(session, chosen, before=before, limit=PER_PART)
         shown: dict[str, Any] = {
             "events": part.events,
-            "next": chosen.address(before=part.next) if part.next else None,
-            "here": chosen.address(),
+            "next": f"/events{chosen.query(before=part.next)}" if part.next else None,
+            "here": f"/events{chosen.query()}",
             "before": before,
-            "filtered": chosen != EventFilterForm(),
+            "filtered": chosen != queries.EventFilter(),
         }
         if before is not None and "HX-Request" in page.request.headers:
             return page.part("results.html", **shown)
-        shown["n_events"] = queries.count(session, chosen.filter())
+        shown["n_events"] = queries.count(session, chosen)
         shown["cameras"], shown["cues"] = queries.wall(session), queries.cues(session)
         shown["zones"] = queries.zones(session)
-    choices: dict[str, Any] = {"HOURS": HOURS, "UNUSUAL": UNUSUAL, "LENGTHS": LENGTHS}
-    return page("events.html", section="Events", chosen=chosen, **choices, **shown)
+    shown |= {"HOURS": HOURS, "UNUSUAL": UNUSUAL}
+    return page("events.html", section="Events", chosen=chosen, **shown)
 
 
 @pages.get("/calendar")
-def show_calendar(page: ViewerPage, until: str = "") -> HTMLResponse:
+def show_calendar(page: ViewerPage) -> HTMLResponse:
     """Show the events of some weeks by day and hour, and which camera has the most."""
-    chosen = EventFilterForm.of(page.request)._replace(since="", until="")
-    last = (_midnight(until) or datetime.now()).date()
+    chosen = queries.EventFilter.of_page(page.request.query_params)
+    last = chosen.until if isinstance(chosen.until, date) else date.today()
     last += timedelta(days=6 - last.weekday())
-    days = page.database.read(queries.calendar, chosen.filter(), last, 7 * N_WEEKS)
+    chosen = chosen.model_copy(update={"since": None, "until": None})
+    days = page.database.read(queries.calendar, chosen, last, 7 * N_WEEKS)
     by_hour = [sum(hours) for hours in zip(*(day.hours for day in days), strict=True)]
-    by_camera = sum((Counter(day.cameras) for day in days), Counter[str]())
+    by_camera = sum((day.cameras for day in days), Counter[str]())
     with page.database.session() as session:
         ids = {camera.name: camera.id for camera in queries.wall(session)}
     return page(
@@ -201,7 +129,7 @@ def show_calendar(page: ViewerPage, until: str = "") -> HTMLResponse:
         by_hour=by_hour,
         by_camera=by_camera.most_common(),
         ids=ids,
-        today=datetime.now().date().isoformat(),
+        today=date.today().isoformat(),
         before=(last - timedelta(weeks=N_WEEKS)).isoformat(),
         after=(last + timedelta(weeks=N_WEEKS)).isoformat(),
     )
@@ -222,20 +150,6 @@ def act_on_chosen(
         reviews.review_all(page.console, event, verdict, page.actor.name)
     query = back if back.startswith("?") else ""
     return go(f"/events{query}" if query else "/events", "" if query else "changed")
-
-
-@pages.post("/events/{event}/note")
-def write_note(
-    page: ReviewerPage,
-    event: str,
-    note: Annotated[str, Form(max_length=LONGEST_NOTE)] = "",
-    starred: Annotated[str, Form()] = "",
-) -> Response:
-    """Write about an event, and mark it or not."""
-    administration.note_event(
-        page.console, page.actor.name, event, note=note, starred=bool(starred)
-    )
-    return go(f"/events/{event}", "noted")
 
 
 @pages.get("/events/{event}")
@@ -295,9 +209,8 @@ def review_next(
 
 
 def _review(page: Page, event: str, verdict: str) -> ReviewOutcome:
-    if verdict == "undo":
-        return reviews.undo(page.console, event, page.actor.name)
-    return reviews.review(page.console, event, verdict, page.actor.name)
+    said = None if verdict == "undo" else verdict
+    return reviews.review(page.console, event, said, page.actor.name)
 
 
 def _next(session: Session, camera: str, after: str | None) -> str | None:
@@ -390,9 +303,9 @@ def export_table(
     event: Chosen = [],  # noqa: B006
 ) -> StreamingResponse:
     """Export chosen events, or all that fit the filters of the page, as a table."""
-    wanted = EventFilterForm.of(request).filter()
+    wanted = queries.EventFilter.of_page(request.query_params)
     return StreamingResponse(
-        table_lines(console, wanted, event),
+        _table_lines(console, wanted, event),
         media_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": 'attachment; filename="habitus-events.csv"'},
     )
@@ -405,7 +318,7 @@ def export_table(
 )
 def export_files(console: ThisConsole, actor: Viewer, event: Chosen) -> FileResponse:
     """Export chosen events with their pictures and clips."""
-    path = write_archive(console, event)
+    path = _write_archive(console, event)
     return FileResponse(
         path,
         media_type="application/zip",
@@ -414,14 +327,87 @@ def export_files(console: ThisConsole, actor: Viewer, event: Chosen) -> FileResp
     )
 
 
+def _table_lines(
+    console: Console, wanted: queries.EventFilter, ids: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield chosen events, or all of a filter, as lines of CSV with a header."""
+    base = address_of(console.settings)
+    yield _line(COLUMNS)
+    for part in _parts(console, wanted, ids):
+        yield "".join(_line(_values(event, base)) for event in part)
+
+
+def _parts(
+    console: Console, wanted: queries.EventFilter, ids: Sequence[str]
+) -> Iterator[list[SiteEvent]]:
+    if ids:
+        yield console.database.read(queries.summaries, ids)
+        return
+    before: str | None = None
+    while True:
+        part = console.database.read(queries.events, wanted, before=before, limit=TOGETHER)
+        yield part.events
+        if (before := part.next) is None:
+            return
+
+
+def _values(event: SiteEvent, base: str) -> tuple[Any, ...]:
+    seconds = "" if event.end is None else f"{event.end - event.start:.1f}"
+    start = at(event.start) if event.dated else f"{event.offset:.1f} s in the recording"
+    return (
+        *(event.id, event.camera, event.zone, start, seconds, event.explanation, event.rarity),
+        event.unusual,
+        *(event.cue, event.review or "", event.reviewer or "", "yes" if event.starred else ""),
+        *(event.note, event_links(base, event.id)["page"]),
+    )
+
+
+def _line(values: Sequence[Any]) -> str:
+    r"""Return a line of CSV; a text that a spreadsheet would calculate is quoted for it.
+
+    >>> _line(["a, b", 5, "=1+1"])
+    '"a, b",5,\'=1+1\r\n'
+    """
+    text = io.StringIO()
+    csv.writer(text).writerow(
+        f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t" and value else value
+        for value in values
+    )
+    return text.getvalue()
+
+
+def _write_archive(console: Console, ids: Sequence[str]) -> Path:
+    """Write events with their pictures and clips to a file that the caller deletes; return it."""
+    events = console.database.read(queries.summaries, ids)
+    if not events:
+        raise InvalidInputError("choose events first", parameter="event")
+    with (
+        tempfile.NamedTemporaryFile(
+            dir=console.settings.data, prefix="export-", suffix=".zip", delete=False
+        ) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
+    ):
+        lines = "".join(
+            _table_lines(console, queries.EventFilter(), [event.id for event in events])
+        )
+        archive.writestr("events.csv", lines)
+        for event in events:
+            folder = console.settings.camera_folder(event.camera_id) / "events"
+            for name in (event.thumbnail, event.heat, event.clip):
+                if name and (folder / name).is_file():
+                    archive.write(folder / name, f"{event.camera_id}-{name}")
+    return Path(file.name)
+
+
 @api.post("/events/review")
-def review_events(console: ThisConsole, actor: Reviewer, chosen: ManyReviews) -> ManyReviewed:
+def review_events(console: ThisConsole, actor: Reviewer, chosen: ManyReviews) -> ReviewCount:
     """Say the same of many events, or take it back; what else it silences is not looked for."""
     n_changed = reviews.review_all(console, chosen.events, chosen.verdict, actor.name)
-    return ManyReviewed(changed=n_changed)
+    return ReviewCount(changed=n_changed)
 
 
 @api.patch("/events/{event}", response_model=SiteEvent)
+@on_page(pages, "/events/{event}/note", "/events/{event.id}", "noted")
 def change_event(
     console: ThisConsole, actor: Reviewer, event: OneEvent, changes: EventChanges
 ) -> SiteEvent:
@@ -459,7 +445,7 @@ def review_event(
 @api.delete("/events/{event}/review")
 def undo_review(console: ThisConsole, actor: Reviewer, event: OneEvent) -> ReviewOutcome:
     """Take a review back: everything is as if it had never been said."""
-    return reviews.undo(console, event.id, actor.name)
+    return reviews.review(console, event.id, None, actor.name)
 
 
 @api.head("/events/{event}/thumbnail", include_in_schema=False)
@@ -488,7 +474,7 @@ def _file(
 ) -> FileResponse:
     name: str | None = getattr(event, kind)
     if name is None:
-        raise NotFoundError(f"that event has no {kind}")
+        raise HttpError(404, f"that event has no {kind}")
     folder = console.settings.camera_folder(event.camera_id) / "events"
     return file_answer(folder / name, media, kind, lasting=event.end is not None)
 

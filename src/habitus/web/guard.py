@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from habitus.web.http_errors import HttpError, NotAllowedError, TooLargeError
+from habitus.web.answers import HttpError
 from habitus.web.security import LARGE, READING
 from habitus.web.server_log import LOGGER
 from habitus.web.server_settings import ServerSettings, is_loopback
@@ -89,8 +89,8 @@ def check_request(scope: Scope, settings: ServerSettings) -> None:
     headers = Headers(scope=scope)
     host = headers.get("Host", "")
     if not is_own_name(_name_of(host), settings):
-        raise NotAllowedError(
-            "this console does not answer to that name: start it with its public address"
+        raise HttpError(
+            403, "this console does not answer to that name: start it with its public address"
         )
     if scope["method"] not in READING:
         origin = headers.get("Origin")
@@ -100,10 +100,10 @@ def check_request(scope: Scope, settings: ServerSettings) -> None:
         if (origin is not None and _place(origin) not in origins) or (
             headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
         ):
-            raise NotAllowedError("changes are taken from the console's own pages only")
+            raise HttpError(403, "changes are taken from the console's own pages only")
     length = headers.get("Content-Length", "0")
     if scope["path"] not in LARGE and length.isdecimal() and int(length) > LARGEST_BODY:
-        raise TooLargeError(f"at most {LARGEST_BODY} bytes are taken, found {length}")
+        raise HttpError(413, f"at most {LARGEST_BODY} bytes are taken, found {length}")
 
 
 def is_own_name(name: str, settings: ServerSettings) -> bool:
@@ -154,7 +154,7 @@ def _limited(scope: Scope, receive: Receive) -> Receive:
         message = await receive()
         n_bytes += len(message.get("body", b""))
         if n_bytes > LARGEST_BODY:
-            raise TooLargeError(f"at most {LARGEST_BODY} bytes are taken")
+            raise HttpError(413, f"at most {LARGEST_BODY} bytes are taken")
         return message
 
     return limited

@@ -14,10 +14,9 @@ from fastapi.responses import StreamingResponse
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
-from habitus.web.answers import Id
+from habitus.web.answers import HttpError, Id
 from habitus.web.bulletin import News
 from habitus.web.database import EventRow
-from habitus.web.http_errors import HttpError
 from habitus.web.security import Viewer, console_of, current_actor
 from habitus.web.server import Console
 

@@ -75,7 +75,7 @@ PATHS = {
 
 
 @dataclass(frozen=True, order=True)
-class FoundDevice:
+class OnvifDevice:
     """A device that answered."""
 
     name: str
@@ -96,9 +96,9 @@ class DeviceStream:
     encoding: str
 
 
-def discover(wait: float = WAIT) -> list[FoundDevice]:
+def discover(wait: float = WAIT) -> list[OnvifDevice]:
     """Return the devices that answer within some seconds, by name."""
-    found: dict[str, FoundDevice] = {}
+    found: dict[str, OnvifDevice] = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
         for number, _ in socket.if_nameindex():
@@ -115,7 +115,7 @@ def discover(wait: float = WAIT) -> list[FoundDevice]:
     return sorted(found.values())
 
 
-def _matches(answer: bytes) -> Iterator[FoundDevice]:
+def _matches(answer: bytes) -> Iterator[OnvifDevice]:
     for match in _named(_parsed(answer), "ProbeMatch"):
         scopes = dict(
             scope.removeprefix("onvif://www.onvif.org/").split("/", 1)
@@ -126,7 +126,7 @@ def _matches(answer: bytes) -> Iterator[FoundDevice]:
         for address in addresses[:1]:
             host = _split(address).hostname or ""
             name, hardware = (unquote(scopes.get(key, "")) for key in ("name", "hardware"))
-            yield FoundDevice(_shown(name) or host, _shown(hardware), address)
+            yield OnvifDevice(_shown(name) or host, _shown(hardware), address)
 
 
 def device_address(host: str) -> str:

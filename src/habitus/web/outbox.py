@@ -30,7 +30,6 @@ from habitus.web.database import (
 Kind = Literal["started", "ended", "trouble", "recovered"]
 
 HOUR = 3600.0
-MOST_PER_HOUR = 100_000
 N_MOST_UNUSUAL = 5
 """Events that a digest describes."""
 FOLLOWS = {"ended": "started", "recovered": "trouble"}
@@ -74,8 +73,6 @@ def enqueue(
             "body": body,
             "created": now,
             "outcome": "held" if is_quiet(channel, now) else "waiting",
-            "attempts": 0,
-            "error": "",
         }
         for channel in channels
     ]
@@ -113,38 +110,12 @@ def described(about: EventRow | TroubleRow, camera: CameraRow) -> dict[str, Any]
     return {name: of_camera[name] if name in of_camera else getattr(about, name) for name in LISTED}
 
 
-def check_limits(
-    quiet_from: str | None, quiet_until: str | None, most_per_hour: int | None
-) -> None:
-    """Raise unless these are limits that a channel can have.
-
-    >>> check_limits("22:00", "25:00", None)
-    Traceback (most recent call last):
-    habitus.errors.InvalidInputError: quiet_until must be a time such as 06:30, found '25:00'
-    """
-    times = {"quiet_from": quiet_from, "quiet_until": quiet_until}
-    for name, text in times.items():
-        if text is not None and _time_of(text) is None:
-            raise InvalidInputError(
-                f"{name} must be a time such as 06:30, found {text!r}", parameter=name
-            )
+def check_quiet_hours(quiet_from: str | None, quiet_until: str | None) -> None:
+    """Raise unless quiet hours have a start and another time as their end, or there are none."""
     if (quiet_from is None) != (quiet_until is None) or (quiet_from and quiet_from == quiet_until):
         raise InvalidInputError(
             "quiet hours have a start and another time as their end", parameter="quiet_until"
         )
-    if most_per_hour is not None and not 1 <= most_per_hour <= MOST_PER_HOUR:
-        raise InvalidInputError(
-            f"most_per_hour must be from 1 to {MOST_PER_HOUR}, found {most_per_hour}: disable the "
-            "channel to be sent nothing",
-            parameter="most_per_hour",
-        )
-
-
-def _time_of(text: str) -> time_of_day | None:
-    try:
-        return datetime.strptime(text, "%H:%M").time()
-    except ValueError:
-        return None
 
 
 def is_quiet(channel: Channel, now: float) -> bool:
@@ -152,9 +123,9 @@ def is_quiet(channel: Channel, now: float) -> bool:
 
     They are spans of real time: when clocks are set back they do not come twice in a night.
     """
-    start, end = _time_of(channel.quiet_from or ""), _time_of(channel.quiet_until or "")
-    if start is None or end is None:
+    if not channel.quiet_from or not channel.quiet_until:
         return False
+    start, end = map(time_of_day.fromisoformat, (channel.quiet_from, channel.quiet_until))
     today = datetime.fromtimestamp(now).date()
     for day in (today - timedelta(days=1), today):
         begins = datetime.combine(day, start).timestamp()
@@ -232,10 +203,6 @@ def _write_digest(session: Session, channel: Channel, now: float) -> None:
             kind="digest",
             body={"digest": digest_of(held, now)},
             created=now,
-            sent=None,
-            outcome="waiting",
-            attempts=0,
-            error="",
         )
     )
     for entry in held:

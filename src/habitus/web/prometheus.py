@@ -18,7 +18,7 @@ from starlette.types import Scope
 from habitus.site.pipe_messages import CameraState
 from habitus.web import queries
 from habitus.web.answers import Health
-from habitus.web.database import CameraRow, Channel, EventRow, Minute, Setting
+from habitus.web.database import CameraRow, EventRow, Minute, Setting
 from habitus.web.security import Everyone, FromHere, ThisConsole
 from habitus.web.server import Console
 
@@ -105,8 +105,7 @@ class _ConsoleCollector(Collector):
             .where(Minute.camera_id.in_(list(cameras)))
             .group_by(Minute.camera_id)
         )
-        waiting = {key: state.waiting for key, state in queries.channel_states(session).items()}
-        outbox = [(key, waiting.get(key, 0)) for key in session.scalars(select(Channel.id))]
+        outbox = [(channel.id, channel.waiting) for channel in queries.channels(session)]
         bulletin = self.console.bulletin
         return [
             _gauge("cameras", "Cameras by state.", "state", states),

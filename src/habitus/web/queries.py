@@ -10,18 +10,18 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import urlencode
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.orm import Session
+from starlette.datastructures import QueryParams
 
 from habitus.errors import InvalidInputError
 from habitus.site.journal import SiteEvent
 from habitus.web.answers import (
     BudgetFigures,
-    CameraCard,
-    CameraSummary,
     CameraTimeline,
     DiskUse,
     EventList,
@@ -37,6 +37,7 @@ from habitus.web.database import (
     OF_CAMERA,
     AuditEntry,
     CameraRow,
+    Channel,
     EventRow,
     LearningRow,
     Minute,
@@ -54,32 +55,70 @@ Z_90 = 1.6448536269514722
 SIMILAR_AMONG = 2000
 """Newest events of a camera that similar ones are looked for among."""
 
-LONGEST_WORDS = 200
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 Review = Literal["any", "none", "normal", "unusual", "silenced"]
 Sort = Literal["newest", "oldest", "unusual", "longest"]
+LENGTHS: dict[str, tuple[float, float]] = {
+    "": (0.0, math.inf),
+    "short": (0.0, 5.0),
+    "medium": (5.0, 30.0),
+    "long": (30.0, math.inf),
+}
+"""Seconds of an event, from and to."""
+
+
+FIRST_YEAR, LAST_YEAR = 1971, 5000
+"""Days that are looked for, in any time zone."""
+
+
+def _hours(text: str) -> tuple[int, int]:
+    """Return the hours of a span such as 22-6."""
+    first, last = map(int, text.split("-"))
+    if first >= 24 or last > 24 or first == last:
+        raise ValueError("hours are as 22-6")
+    return first, last
+
+
+def _checked_hours(text: str) -> str:
+    if text:
+        _hours(text)
+    return text
+
+
+def _checked_day(day: date) -> date:
+    if not FIRST_YEAR <= day.year <= LAST_YEAR:
+        raise ValueError(f"a day is from {FIRST_YEAR} to {LAST_YEAR}")
+    return day
+
+
+Day = Annotated[date, AfterValidator(_checked_day)]
+Hours = Annotated[str, Field(pattern=r"^(\d{1,2}-\d{1,2})?$"), AfterValidator(_checked_hours)]
 
 
 class EventFilter(BaseModel):
-    """Which events are listed, as the API asks for them."""
+    """Which events are listed, as addresses of pages and of the API have it."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     camera: Annotated[list[str], Field(max_length=100)] = []
     """Ids; all cameras if empty."""
-    since: Moment | None = None
-    until: Moment | None = None
+    since: Moment | Day | None = None
+    """Seconds since the epoch, or a day of the server such as 2026-11-18."""
+    until: Moment | Day | None = None
+    """The same; of a day, its end."""
     cue: str = ""
     """How the cue begins, such as "direction"."""
     review: Review = "any"
     """Silenced ones are those that a review made needless; "none" are those that are left."""
     alarms_only: bool = True
-    words: Annotated[str, Field(max_length=LONGEST_WORDS)] = ""
+    words: Annotated[str, Field(max_length=200)] = ""
     """Words of explanation or note, in any order."""
-    hours: Annotated[str, Field(max_length=5)] = ""
+    hours: Hours = ""
     """Hour of the day from and until, the second one not included, as 22-6."""
     unusual: Annotated[int, Field(ge=0, le=100)] = 0
     """The least."""
+    length: Literal["", "short", "medium", "long"] = ""
+    """Up to 5 s, 5 to 30 s, or more."""
     shortest: Seconds | None = None
     """Seconds."""
     longest: Seconds | None = None
@@ -90,6 +129,28 @@ class EventFilter(BaseModel):
     quiet: bool = False
     """Those that would be alarms but for their zone, in place of alarms."""
 
+    @classmethod
+    def of_page(cls, query: QueryParams) -> "EventFilter":
+        """Return the filters of a page's address; what cannot be understood is left out."""
+        values: dict[str, Any] = {key: query[key] for key in cls.model_fields if query.get(key)}
+        values["camera"] = list(filter(None, query.getlist("camera")))
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            wrong = {one["loc"][0] for one in error.errors()}
+            return cls.model_validate({k: v for k, v in values.items() if k not in wrong})
+
+    def query(self, **more: Any) -> str:
+        """Return these filters as the query of an address, with a question mark if there is any."""
+        named = {**self.model_dump(exclude_defaults=True), **more}
+        return f"?{urlencode(named, doseq=True)}" if named else ""
+
+    @property
+    def n_folded(self) -> int:
+        """Number of filters beyond those that are always seen."""
+        seen = {"camera", "review", "words", "sort"}
+        return len(self.model_dump(exclude_defaults=True, exclude=seen))
+
 
 class EventRequest(EventFilter):
     """A part of the events of a filter."""
@@ -99,18 +160,9 @@ class EventRequest(EventFilter):
     limit: Annotated[int, Field(ge=1, le=500)] = 60
 
 
-def hours_of(text: str) -> tuple[int, int] | None:
-    """Return the hours of a span such as 22-6; None if it is none."""
-    first, _, last = text.partition("-")
-    if not (first.isdecimal() and last.isdecimal() and len(text) <= len("00-00")):
-        return None
-    hours = int(first), int(last)
-    return hours if hours[0] < 24 and 0 <= hours[1] <= 24 and hours[0] != hours[1] else None
-
-
 def wall(
     session: Session, now: float | None = None, *, camera: str | None = None
-) -> list[CameraSummary]:
+) -> list[CameraRow]:
     """Return all cameras by name, or one, with the alarms of today."""
     alarms = select(EventRow.camera_id, func.count(), func.count(EventRow.review)).where(
         EventRow.alarm.is_(True), EventRow.start >= midnight(now)
@@ -120,12 +172,11 @@ def wall(
         alarms = alarms.where(EventRow.camera_id == camera)
         cameras = cameras.where(CameraRow.id == camera)
     counts = {key: n for key, *n in session.execute(alarms.group_by(EventRow.camera_id))}
-    summaries = []
-    for row in session.scalars(cameras):
-        n, n_reviewed = counts.get(row.id, (0, 0))
-        card = dict(CameraCard.model_validate(row))
-        summaries.append(CameraSummary(**card, alarms_today=n, to_review=n - n_reviewed))
-    return summaries
+    rows = list(session.scalars(cameras))
+    for row in rows:
+        row.alarms_today, n_reviewed = counts.get(row.id, (0, 0))
+        row.to_review = row.alarms_today - n_reviewed
+    return rows
 
 
 def midnight(now: float | None = None) -> float:
@@ -186,9 +237,9 @@ def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
     elif wanted.camera:
         conditions.append(EventRow.camera_id.in_(wanted.camera))
     if wanted.since is not None:
-        conditions.append(EventRow.start >= wanted.since)
+        conditions.append(EventRow.start >= _moment(wanted.since))
     if wanted.until is not None:
-        conditions.append(EventRow.start < wanted.until)
+        conditions.append(EventRow.start < _moment(wanted.until, days=1))
     if wanted.cue:
         conditions.append(EventRow.cue.startswith(wanted.cue, autoescape=True))
     if wanted.review in ("none", "silenced"):
@@ -200,19 +251,27 @@ def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
     conditions += [
         EventRow.words.contains(word, autoescape=True) for word in wanted.words.lower().split()
     ]
-    if (hours := hours_of(wanted.hours)) is not None:
-        first, last = hours
+    if wanted.hours:
+        first, last = _hours(wanted.hours)
         within = EventRow.hour >= first, EventRow.hour < last
         conditions.append(and_(*within) if first < last else or_(*within))
     if wanted.unusual > 0:
         conditions.append(EventRow.unusual >= wanted.unusual)
-    if wanted.shortest is not None:
-        conditions.append(EventRow.end - EventRow.start >= wanted.shortest)
-    if wanted.longest is not None:
-        conditions.append(EventRow.end - EventRow.start <= wanted.longest)
+    shortest, longest = LENGTHS[wanted.length]
+    if (shortest := max(wanted.shortest or 0.0, shortest)) > 0:
+        conditions.append(EventRow.end - EventRow.start >= shortest)
+    if (longest := min(math.inf if wanted.longest is None else wanted.longest, longest)) < math.inf:
+        conditions.append(EventRow.end - EventRow.start <= longest)
     if wanted.starred:
         conditions.append(EventRow.starred.is_(True))
     return conditions
+
+
+def _moment(when: float | date, days: int = 0) -> float:
+    """Return a time in seconds; of a day, its beginning, or that of one some days later."""
+    if isinstance(when, date):
+        return datetime.combine(when + timedelta(days), datetime.min.time()).timestamp()
+    return when
 
 
 class DayCount(NamedTuple):
@@ -221,7 +280,7 @@ class DayCount(NamedTuple):
     day: str
     """As 2026-11-18."""
     hours: list[int]
-    cameras: dict[str, int]
+    cameras: Counter[str]
     """By the name of the camera."""
 
     @property
@@ -233,19 +292,18 @@ class DayCount(NamedTuple):
 def calendar(session: Session, wanted: EventFilter, last: date, n_days: int) -> list[DayCount]:
     """Return the events of some days up to the last one, by day, hour and camera."""
     days = [last - timedelta(days=n) for n in reversed(range(n_days))]
-    edges = [datetime.combine(day, datetime.min.time()).timestamp() for day in days]
-    end = datetime.combine(last + timedelta(days=1), datetime.min.time()).timestamp()
-    span = wanted.model_copy(update={"since": edges[0], "until": end})
+    edges = [_moment(day) for day in days]
+    span = wanted.model_copy(update={"since": days[0], "until": last})
     rows = session.execute(
         select(EventRow.start, EventRow.hour, CameraRow.name)
         .join(CameraRow, CameraRow.id == EventRow.camera_id)
         .where(*_conditions(span))
     )
-    counts = [DayCount(day.isoformat(), [0] * 24, {}) for day in days]
+    counts = [DayCount(day.isoformat(), [0] * 24, Counter()) for day in days]
     for start, hour, name in rows:
-        found = counts[bisect_right(edges, start) - 1]
-        found.hours[hour] += 1
-        found.cameras[name] = found.cameras.get(name, 0) + 1
+        day = counts[bisect_right(edges, start) - 1]
+        day.hours[hour] += 1
+        day.cameras[name] += 1
     return counts
 
 
@@ -588,28 +646,20 @@ def audit(session: Session, *, before: int | None = None, limit: int = 100) -> l
     return list(session.scalars(statement))
 
 
-class ChannelState(NamedTuple):
-    """What a channel has sent, and what waits."""
-
-    waiting: int
-    last: float | None
-    error: str
-    """Why the first one that waits could not be sent yet."""
-
-
-def channel_states(session: Session) -> dict[int, ChannelState]:
-    """Return the states of the channels that had anything to send."""
+def channels(session: Session) -> list[Channel]:
+    """Return all channels, each with what waits there, what was sent last, and why it failed."""
     waiting = case((OutboxEntry.sent.is_(None) & (OutboxEntry.outcome == "waiting"), 1), else_=0)
     failed = select(OutboxEntry.error).where(OutboxEntry.sent.is_(None), OutboxEntry.error != "")
-    states = {}
-    for channel, n, last in session.execute(
-        select(OutboxEntry.channel_id, func.sum(waiting), func.max(OutboxEntry.sent)).group_by(
-            OutboxEntry.channel_id
-        )
-    ).all():
-        first = failed.where(OutboxEntry.channel_id == channel).order_by(OutboxEntry.id).limit(1)
-        states[channel] = ChannelState(int(n), last, (session.scalar(first) or "") if n else "")
-    return states
+    sums = select(OutboxEntry.channel_id, func.sum(waiting), func.max(OutboxEntry.sent))
+    rows = session.execute(sums.group_by(OutboxEntry.channel_id))
+    sent = {channel: (int(n), last or 0.0) for channel, n, last in rows}
+    every = list(session.scalars(select(Channel).order_by(Channel.id)))
+    for channel in every:
+        channel.waiting, channel.last_sent = sent.get(channel.id, (0, 0.0))
+        if channel.waiting:
+            first = failed.where(OutboxEntry.channel_id == channel.id).order_by(OutboxEntry.id)
+            channel.error = session.scalar(first.limit(1)) or ""
+    return every
 
 
 def disk_use(session: Session, settings: ServerSettings) -> DiskUse:

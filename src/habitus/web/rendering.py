@@ -1,26 +1,26 @@
 """How answers are put together: pages by templates, words and small drawings; and files."""
 
+import inspect
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlencode
 
-from fastapi import Depends, Request
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.datastructures import FormData
 
-from habitus.errors import InvalidInputError
+from habitus.errors import HabitusError, InvalidInputError
 from habitus.rarity import how_often, unusualness
 from habitus.web import queries
-from habitus.web.answers import CameraCard, CameraTimeline
-from habitus.web.database import CameraRow
-from habitus.web.http_errors import NotFoundError
-from habitus.web.security import Actor, Admin, Reviewer, Viewer, console_of
+from habitus.web.answers import HttpError, RequestBody, checked, status_of
+from habitus.web.security import CSRF_FIELD, Actor, Admin, Reviewer, Viewer, console_of
 from habitus.web.server import Console
 from habitus.web.store import TROUBLES
 
@@ -82,16 +82,23 @@ SAID = {
     "noted": "It is written down.",
 }
 """What pages say after an action, by the word in the address."""
-STALE = 30.0
-"""Seconds after which a document does not say any more what happens now."""
+ON_PAGE = {
+    f"an admin may allow local {what} for this camera": (
+        "tick “The camera is on this machine” if that is meant"
+    )
+    for what in ("addresses", "files")
+}
+"""Remedies that an error names, as the form has them."""
 MOST = 1e9
 """Largest number that a form takes."""
-SPARK_WIDTH, SPARK_HEIGHT = 120.0, 24.0
 JPEG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/jpeg": {}}}}
 VIDEO: dict[int | str, dict[str, Any]] = {
     200: {"content": {"video/mp4": {}}},
     206: {"description": "A part, as Range asks for it.", "content": {"video/mp4": {}}},
 }
+
+
+Action = TypeVar("Action", bound=Callable[..., Any])
 
 
 class Page:
@@ -103,17 +110,30 @@ class Page:
         self.database = self.console.database
 
     def __call__(
-        self, template: str, *, section: str = "", status: int = 200, **context: Any
+        self,
+        template: str,
+        *,
+        section: str = "",
+        problem: HabitusError | None = None,
+        **context: Any,
     ) -> HTMLResponse:
-        """Return a page in the frame of the console, below an entry of the navigation."""
+        """Return a page in the frame of the console, below an entry of the navigation.
+
+        `problem` is why a form was refused, of which the page names the field.
+        """
+        words = str(problem or "")
+        for remedy, on_page in ON_PAGE.items():
+            words = words.replace(remedy, on_page)
         frame = {
             "actor": self.actor,
             "section": section,
+            "problem": words,
+            "problem_at": getattr(problem, "parameter", None) or "",
             "bare": False,
             "flash": SAID.get(self.request.query_params.get("said", "")),
             "to_review": self.database.read(queries.count, queries.EventFilter(review="none")),
         }
-        return _rendered(template, status, frame | context)
+        return _rendered(template, status_of(problem) if problem else 200, frame | context)
 
     def part(self, template: str, **context: Any) -> HTMLResponse:
         """Return a piece of a page."""
@@ -159,7 +179,7 @@ def go(address: str, said: str = "") -> RedirectResponse:
 def file_answer(path: Path, media: str, what: str, *, lasting: bool = False) -> FileResponse:
     """Return a file of a media type; one that will not change may be kept by the browser."""
     if ".." in path.parts or not path.is_file():
-        raise NotFoundError(f"the {what} is not there, or not any more")
+        raise HttpError(404, f"the {what} is not there, or not any more")
     headers = {"Cache-Control": "private, max-age=3600"} if lasting else {}
     return FileResponse(path, media_type=media, headers=headers)
 
@@ -283,97 +303,97 @@ def in_words(details: Mapping[str, Any]) -> str:
     return ", ".join(f"{key.replace('_', ' ')} {word}" for key, word in words.items() if word)
 
 
-class Spark(NamedTuple):
-    """A small drawing of how usual the last minutes were; pages draw on as news come."""
-
-    path: str
-    level: float | None
-    """Where on it alarms begin, from its top."""
-    normality: list[float | None]
-    step: float
-    """Seconds from one value to the next."""
-    last: float
-    """When the last value is."""
-
-
-def spark(line: CameraTimeline, threshold: float | None) -> Spark:
-    """Return the drawing of a part of the timeline, beside the threshold of alarms if it is known.
-
-    With it in the picture, what is usual looks calm.
-    """
-    values = [value for value in line.normality if value is not None]
-    values += [threshold] if values and threshold is not None else []
-    low, high = min(values, default=0.0), max(values, default=0.0)
-    path = spark_path(line.normality, low, high)
-    level = None if threshold is None or not values else _spark_y(threshold, low, high)
-    return Spark(path, level, line.normality, line.step, line.times[-1])
-
-
-def spark_path(normality: Sequence[float | None], low: float, high: float) -> str:
-    """Return the path of a small drawing from a bottom to a top; gaps are gaps.
-
-    >>> spark_path([-3.0, -4.0, None, -3.0], -4.0, -3.0)
-    'M0.0 1.0 L40.0 23.0 M120.0 1.0'
-    """
-    step = SPARK_WIDTH / max(len(normality) - 1, 1)
-    path, pen = [], "M"
-    for k, value in enumerate(normality):
-        if value is not None:
-            path.append(f"{pen}{k * step:.1f} {_spark_y(value, low, high):.1f}")
-        pen = "M" if value is None else "L"
-    return " ".join(path)
-
-
-def _spark_y(value: float, low: float, high: float) -> float:
-    return SPARK_HEIGHT - 1 - (value - low) / max(high - low, 1.0) * (SPARK_HEIGHT - 2)
-
-
-class Now(NamedTuple):
-    """What a camera does now, and what it is expected to do next."""
-
-    behaviour: int
-    """Counted from 1; 0 if not known."""
-    next: int
-    """The most probable one; 0 if not known."""
-    probability: float
-    normality: float | None
-    threshold: float | None
-    name: str = ""
-    """What people call it."""
-    next_name: str = ""
-
-
-def now_at(console: Console, camera: CameraCard | CameraRow) -> Now | None:
-    """Return what a camera does now; None if it is not being judged."""
-    if console.supervisor is None or camera.state != "watching":
-        return None
-    latest = console.supervisor.latest(camera.id)
-    judged, names = latest.judged, latest.names
-    if judged is None or time.time() - judged.time > STALE:
-        return None
-    probability = max(judged.expected, default=0.0)
-    following = 1 + judged.expected.index(probability) if judged.expected else 0
-    return Now(
-        *(judged.behaviour, following, probability, judged.normality, judged.threshold),
-        *(names.get(judged.behaviour, ""), names.get(following, "")),
-    )
-
-
 def has_picture(console: Console, camera: str) -> bool:
     """Return whether a camera has sent a picture since the console was started."""
     return console.supervisor is not None and console.supervisor.latest(camera).seen is not None
 
 
-def number(name: str, text: str) -> float:
+def on_page(
+    router: APIRouter,
+    path: str,
+    back: str,
+    said: str | Callable[[Any], str] = "changed",
+    refused: Callable[[Page, HabitusError], Response] | None = None,
+) -> Callable[[Action], Action]:
+    """Have a form do what a function of the API does, and then show a page.
+
+    `back` may name parameters of the function, `said` depend on its result; `refused` shows why
+    nothing was done.
+    """
+
+    def registered(action: Action) -> Action:
+        parameters = inspect.signature(action).parameters
+        bodies = {
+            name: parameter.annotation
+            for name, parameter in parameters.items()
+            if isinstance(parameter.annotation, type)
+            and issubclass(parameter.annotation, RequestBody)
+        }
+
+        def route(request: Request, posted: FormData, **values: Any) -> Response:
+            try:
+                for name, kind in bodies.items():
+                    values[name] = checked(kind, _sent(posted, kind))
+                if "request" in parameters:
+                    values["request"] = request
+                result = action(**values)
+            except HabitusError as error:
+                if refused is None:
+                    raise
+                return refused(Page(request, values["actor"]), error)
+            return go(back.format(**values), said(result) if callable(said) else said)
+
+        kinds = {name: parameter.annotation for name, parameter in parameters.items()}
+        kinds |= {"request": Request, "posted": PostedFields}
+        route.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind)
+                for name, kind in kinds.items()
+                if name not in bodies
+            ]
+        )
+        router.post(path, response_class=HTMLResponse)(route)
+        return action
+
+    return registered
+
+
+def _sent(form: FormData, kind: type[RequestBody]) -> dict[str, Any]:
+    """Return what a form says of a thing; of a channel, all other fields are its settings."""
+    names = kind.model_fields
+    values: dict[str, Any] = {name: form[name] for name in form if name in names}
+    if "settings" in names:
+        others = {name: text for name, text in form.items() if text and name not in names}
+        others.pop(CSRF_FIELD, None)
+        values |= {"settings": others, "cameras": form.getlist("cameras")}
+    return values
+
+
+async def _posted(request: Request) -> FormData:
+    return await request.form()
+
+
+PostedFields = Annotated[FormData, Depends(_posted)]
+
+
+def text_of(form: FormData, name: str, default: str = "") -> str:
+    """Return what was typed into a field, without spaces around it."""
+    value = form.get(name, default)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def number_of(form: FormData, name: str) -> float:
     """Return a number that was typed; raise if it is none, or none that can be counted with.
 
-    >>> number("days", "7.5")
+    >>> number_of(FormData({"days": " 7.5"}), "days")
     7.5
     """
+    text = text_of(form, name)
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not abs(value) <= MOST:
-        raise InvalidInputError(f"{name} must be a number, found {text[:20]!r}")
+        words = name.replace("_", " ")
+        raise InvalidInputError(f"{words} must be a number, found {text[:20]!r}")
     return value

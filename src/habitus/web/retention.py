@@ -30,6 +30,7 @@ from habitus.web.database import (
     Minute,
     OutboxEntry,
     TroubleRow,
+    first_line,
 )
 from habitus.web.preferences import read_preferences
 from habitus.web.server_settings import REMOVED
@@ -69,25 +70,22 @@ class SweepCounts(NamedTuple):
     """Files that no row knew, and old documents and uploads."""
 
 
-class Retention:
+class Retention(threading.Thread):
     """The thread that keeps a console to its limits."""
 
     def __init__(self, console: "Console") -> None:
+        super().__init__(name="retention", daemon=True)
         self.console = console
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
-
-    def start(self) -> None:
-        """Start to keep to the limits."""
-        self._thread.start()
 
     def stop(self) -> None:
         """End the thread."""
         self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        if self.is_alive():
+            self.join()
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Keep to the limits until it is stopped."""
         next_sweep = 0.0
         while not self._stopping.wait(QUOTA_EVERY if next_sweep else 5.0):
             try:
@@ -95,12 +93,10 @@ class Retention:
                 if time.monotonic() >= next_sweep:
                     sweep(self.console)
                     next_sweep = time.monotonic() + SWEEP_EVERY
-            except (SQLAlchemyError, OSError, HabitusError) as error:
-                reason = str(error).partition("\n")[0]
-                self.console.bulletin.post(f"old data cannot be deleted: {reason}")
             except Exception as error:  # the disk would be full one day if the thread ended
-                logger.exception("in the retention")
-                self.console.bulletin.post(f"old data cannot be deleted: {error}")
+                if not isinstance(error, SQLAlchemyError | OSError | HabitusError):
+                    logger.exception("in the retention")
+                self.console.bulletin.post(f"old data cannot be deleted: {first_line(error)}")
 
 
 def keep_quota(console: "Console") -> SweepCounts:
@@ -156,7 +152,7 @@ def _keep_events(console: "Console", missing: int) -> SweepCounts:
 
 def _free(console: "Console", excess: int, order: Sequence[ColumnElement[bool]]) -> SweepCounts:
     """Delete clips, then events, of one kind after the other, until so many bytes are free."""
-    n_clips = n_events = 0
+    counts = {True: 0, False: 0}
     for which in order:
         for clips_only in (True, False):
             held = EventRow.clip_bytes if clips_only else EventRow.n_bytes
@@ -176,42 +172,29 @@ def _free(console: "Console", excess: int, order: Sequence[ColumnElement[bool]])
                     excess -= n_bytes
                 if not chosen:
                     break
-                if clips_only:
-                    n_clips += delete_clips(console, chosen)
-                else:
-                    n_events += delete_events(console, chosen)
-    return SweepCounts(clips=n_clips, events=n_events)
+                counts[clips_only] += delete_events(console, chosen, clips_only=clips_only)
+    return SweepCounts(clips=counts[True], events=counts[False])
 
 
-def delete_clips(console: "Console", ids: Iterable[str]) -> int:
-    """Delete the clips of events; return how many there were."""
-    files: list[Path] = []
-    with console.database.transaction() as session:
-        for event in session.scalars(select(EventRow).where(EventRow.id.in_(list(ids)))):
-            folder = console.settings.camera_folder(event.camera_id) / "events"
-            files += [folder / event.clip] if event.clip else []
-            event.n_bytes, event.clip_bytes = event.n_bytes - event.clip_bytes, 0
-            event.clip = None
-    _unlink(files)
-    return len(files)
+def delete_events(console: "Console", ids: Sequence[str], *, clips_only: bool = False) -> int:
+    """Delete events with their files, or their clips alone; return how many.
 
-
-def delete_events(console: "Console", ids: Iterable[str]) -> int:
-    """Delete events with their files; of what was called normal, the files alone.
-
-    The number of events that have lost their files or are gone is returned.
+    Of what was called normal, the files are deleted alone.
     """
     files: list[Path] = []
     with console.database.transaction() as session:
-        events = session.scalars(select(EventRow).where(EventRow.id.in_(list(ids)))).all()
+        events = session.scalars(select(EventRow).where(EventRow.id.in_(ids))).all()
         for event in events:
+            names = (event.clip,) if clips_only else (event.thumbnail, event.heat, event.clip)
             folder = console.settings.camera_folder(event.camera_id) / "events"
-            files += [folder / name for name in (event.thumbnail, event.heat, event.clip) if name]
-            if event.review == "normal":
-                event.thumbnail = event.heat = event.clip = None
-                event.n_bytes = event.clip_bytes = 0
-            else:
+            files += [folder / name for name in names if name]
+            if not clips_only and event.review != "normal":
                 session.delete(event)
+                continue
+            event.n_bytes = event.n_bytes - event.clip_bytes if clips_only else 0
+            event.clip, event.clip_bytes = None, 0
+            if not clips_only:
+                event.thumbnail = event.heat = None
     _unlink(files)
     return len(events)
 

@@ -29,47 +29,22 @@ MOST_RECENT = 200
 """Of them, as many as are judged again at most: the newest."""
 
 
-def review(console: "Console", event_id: str, verdict: str, actor: str) -> ReviewOutcome:
-    """Write what a person says of an event, and teach the camera.
+def review(console: "Console", event_id: str, verdict: str | None, actor: str) -> ReviewOutcome:
+    """Write what a person says of an event, or take it back, and teach the camera.
 
-    "normal": the camera's model counts it, from the next document on. "unusual": it is never learnt
-    from. InvalidInputError if there is no such event, or no such verdict.
+    "normal": the camera's model counts it, from the next document on, and alarms that it would have
+    silenced are looked for. "unusual": it is never learnt from. None: everything is as if it had
+    never been said. InvalidInputError if there is no such event, or no such verdict.
     """
-    if verdict not in ("normal", "unusual"):
-        raise InvalidInputError(
-            f"an event is normal or unusual, found {verdict[:40]!r}", parameter="verdict"
-        )
-    return _set(console, event_id, verdict, actor)
-
-
-def undo(console: "Console", event_id: str, actor: str) -> ReviewOutcome:
-    """Take a review back: everything is as if it had never been said."""
-    return _set(console, event_id, None, actor)
-
-
-def _set(console: "Console", event_id: str, verdict: str | None, actor: str) -> ReviewOutcome:
-    with console.database.transaction() as session:
+    with console.database.session() as session:
         event = session.get(EventRow, event_id)
-        if event is None:
-            raise InvalidInputError(f"there is no event {event_id[:40]!r}", parameter="event")
-        before, camera_id = event.review, event.camera_id
-        if before != verdict:
-            event.review = verdict
-            event.reviewed = None if verdict is None else time.time()
-            event.reviewer = None if verdict is None else actor
-            action = "review undone" if verdict is None else "event reviewed"
-            write_audit(session, actor, action, event_id, verdict=verdict, before=before)
-            freed = update(EventRow).where(EventRow.silenced_by == event_id)
-            session.execute(freed.values(silenced_by=None))
-    console.bulletin.publish(
-        "review", camera=camera_id, event=event_id, verdict=verdict, actor=actor
-    )
-    if "normal" in (before, verdict) and console.supervisor is not None:
-        console.supervisor.refresh()
+    if event is None:
+        raise InvalidInputError(f"there is no event {event_id[:40]!r}", parameter="event")
+    review_all(console, [event_id], verdict, actor)
     silenced, note = [], ""
     if verdict == "normal" and console.supervisor is not None:
         try:
-            silenced = _silenced(console, console.supervisor.fork_server, event_id, camera_id)
+            silenced = _silenced(console, console.supervisor.fork_server, event_id, event.camera_id)
         except HabitusError as error:
             note = str(error)
         with console.database.transaction() as session:
@@ -77,7 +52,7 @@ def _set(console: "Console", event_id: str, verdict: str | None, actor: str) -> 
             quiet = update(EventRow).where(EventRow.id.in_(ids), EventRow.silenced_by.is_(None))
             session.execute(quiet.values(silenced_by=event_id))
     return ReviewOutcome(
-        event_id=event_id, camera_id=camera_id, verdict=verdict, silenced=silenced, note=note
+        event_id=event_id, camera_id=event.camera_id, verdict=verdict, silenced=silenced, note=note
     )
 
 
@@ -95,18 +70,26 @@ def review_all(console: "Console", ids: Sequence[str], verdict: str | None, acto
     """
     if verdict not in ("normal", "unusual", None):
         raise InvalidInputError(
-            f"events are normal or unusual, found {verdict[:40]!r}", parameter="verdict"
+            f"an event is normal or unusual, found {verdict[:40]!r}", parameter="verdict"
         )
     with console.database.transaction() as session:
         rows = session.scalars(select(EventRow).where(EventRow.id.in_(ids))).all()
         changed = [event for event in rows if event.review != verdict]
+        before = [event.review for event in changed]
         for event in changed:
-            event.review, event.silenced_by = verdict, None
+            event.review = verdict
             event.reviewed = None if verdict is None else time.time()
             event.reviewer = None if verdict is None else actor
-        if changed:
-            said = {"verdict": verdict, "events": [event.id for event in changed][:MOST_RECENT]}
-            write_audit(session, actor, "events reviewed", f"{len(changed)} events", **said)
+        freed = update(EventRow).where(EventRow.silenced_by.in_([event.id for event in changed]))
+        session.execute(freed.values(silenced_by=None))
+        if len(changed) == 1:
+            action = "review undone" if verdict is None else "event reviewed"
+            said = {"verdict": verdict, "before": before[0]}
+            write_audit(session, actor, action, changed[0].id, **said)
+        elif changed:
+            events = [event.id for event in changed][:MOST_RECENT]
+            about = f"{len(changed)} events"
+            write_audit(session, actor, "events reviewed", about, verdict=verdict, events=events)
     for event in changed:
         console.bulletin.publish(
             "review", camera=event.camera_id, event=event.id, verdict=verdict, actor=actor

@@ -10,13 +10,13 @@ console sent it (CSRF): by the header X-CSRF-Token, or the field csrf_token of a
 import hashlib
 import hmac
 import ipaddress
+import math
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from http.cookies import SimpleCookie
 from typing import Annotated, cast
 
@@ -29,8 +29,8 @@ from sqlalchemy.orm import Session
 
 from habitus.backlog import growing_wait
 from habitus.errors import InvalidInputError
-from habitus.web.database import Login, Token, User
-from habitus.web.http_errors import NotAllowedError, NotLoggedInError, TooManyAttemptsError
+from habitus.web.answers import HttpError
+from habitus.web.database import Login, Role, Token, User
 from habitus.web.server import Console
 from habitus.web.server_settings import is_loopback
 from habitus.web.store import write_audit
@@ -62,25 +62,6 @@ LARGE = frozenset((UPLOADS, RESTORE))
 """Where files are sent to, of any length."""
 # The time of a token's or a login's use is not written more often.
 SECONDS_BETWEEN_NOTES = 60.0
-
-
-class Role(StrEnum):
-    """What somebody may do; each may do all that those before it may."""
-
-    VIEWER = "viewer"
-    """Sees everything but users, tokens, channels and settings."""
-    REVIEWER = "reviewer"
-    """Says what was normal."""
-    ADMIN = "admin"
-
-    def includes(self, other: "Role") -> bool:
-        """Return whether this role may do what another one may.
-
-        >>> Role.ADMIN.includes(Role.VIEWER), Role.VIEWER.includes(Role.REVIEWER)
-        (True, False)
-        """
-        order = list(Role)
-        return order.index(self) >= order.index(other)
 
 
 @dataclass(frozen=True)
@@ -147,7 +128,7 @@ class Attempts:
     ...     attempts.begin("admin")
     >>> attempts.begin("admin")
     Traceback (most recent call last):
-    habitus.web.http_errors.TooManyAttemptsError: too many failed logins: try again in 1 s
+    habitus.web.answers.HttpError: too many failed logins: try again in 1 s
     >>> now[0] = 2.0
     >>> attempts.begin("admin")
     """
@@ -168,8 +149,9 @@ class Attempts:
             now = self._clock()
             wait = max(self._until(key) - now for key in keys)
             if wait > 0:
-                raise TooManyAttemptsError(
-                    f"too many failed logins: try again in {max(1, round(wait))} s", wait
+                again = str(math.ceil(round(wait, 3)))
+                raise HttpError(
+                    429, f"too many failed logins: try again in {again} s", {"Retry-After": again}
                 )
             if len(self._failures) > self.MOST_KEYS:  # keep the newer half
                 newest = sorted(self._failures.items(), key=lambda item: -item[1][1])
@@ -213,7 +195,7 @@ def log_in(request: Request, name: str, password: str) -> None:
     with console.database.session() as session:
         user = session.scalar(select(User).where(User.name == name))
     if not try_password(request, name, password, user) or user is None:
-        raise NotLoggedInError("name and password do not fit")
+        raise HttpError(401, "name and password do not fit")
     cookie = secrets.token_urlsafe(32)
     with console.database.transaction() as session:
         session.execute(delete(Login).where(Login.expires < now))
@@ -280,12 +262,13 @@ def current_actor(request: Request, sent: SentCsrf) -> Actor:
     with console.database.session() as session:
         actor = _actor_of_cookie(request, session)
         if actor is None and has_users(session):
-            raise NotLoggedInError("log in first, or send a token")
+            raise HttpError(401, "log in first, or send a token")
     if actor is None:
         if console.settings.is_exposed or FORWARDED & set(request.headers):
-            raise NotLoggedInError(
+            raise HttpError(
+                401,
                 "no password is set, and others can reach this console: set one, and start it as "
-                "one that is behind a proxy if there is one"
+                "one that is behind a proxy if there is one",
             )
         actor = Actor(OWNER, Role.ADMIN, _csrf_of_browser(request))
     _check_csrf(request, sent, actor.csrf)
@@ -332,7 +315,7 @@ Everyone = Annotated[None, Depends(everyone)]
 
 def _with_role(actor: Actor, role: Role) -> Actor:
     if not actor.role.includes(role):
-        raise NotAllowedError(f"that needs the role {role}, and yours is {actor.role}")
+        raise HttpError(403, f"that needs the role {role}, and yours is {actor.role}")
     return actor
 
 
@@ -357,7 +340,7 @@ def _actor_of_token(console: Console, secret: str) -> Actor:
     with console.database.session() as session:
         token = session.scalar(select(Token).where(Token.digest == digest(secret)))
         if token is None:
-            raise NotLoggedInError("the token is not known, or was withdrawn")
+            raise HttpError(401, "the token is not known, or was withdrawn")
         if token.last_used is None or abs(now - token.last_used) > SECONDS_BETWEEN_NOTES:
             with _noted(session):
                 token.last_used = now
@@ -397,9 +380,10 @@ def _csrf_of_browser(request: Request) -> str:
 
 def _check_csrf(request: Request, sent: str, expected: str) -> None:
     if request.method not in READING and not hmac.compare_digest(sent.encode(), expected.encode()):
-        raise NotAllowedError(
+        raise HttpError(
+            403,
             "the page is out of date: load it again (changes need the header "
-            f"{CSRF_HEADER} of a page, or a token of the API)"
+            f"{CSRF_HEADER} of a page, or a token of the API)",
         )
 
 

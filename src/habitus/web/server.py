@@ -47,10 +47,11 @@ class Console:
 
 def open_console(settings: ServerSettings) -> Console:
     """Return the console of a data folder, its database up to date; nothing runs yet."""
-    _make_folders(settings.data)
-    database = Database.of(settings)
-    upgrade(database)
-    return Console(settings, database, Vault.of_file(settings.secret_key))
+    with _file_errors(settings.data):
+        _make_folders(settings.data)
+        database = Database.of(settings)
+        upgrade(database)
+        return Console(settings, database, Vault.of_file(settings.secret_key))
 
 
 def serve(
@@ -97,11 +98,14 @@ def serve(
     settings = ServerSettings(
         Path(data), host, port, database, demo, behind_proxy, public_url and _checked(public_url)
     )
+    from habitus.web.backup import put_in_place
+
     with ExitStack() as stack:
         # A database is migrated only by the console that will use it.
         stack.enter_context(_alone(settings.data))
-        restored = "" if settings.database else _restored(settings)
-        console = _opened(settings)
+        with _file_errors(settings.data):
+            restored = "" if settings.database else put_in_place(settings)
+        console = open_console(settings)
         stack.enter_context(logged(settings.data))
         LOGGER.info("habitus %s starts", habitus.__version__)
         stack.callback(LOGGER.info, "habitus ends")
@@ -172,7 +176,7 @@ def set_password(
     """
     from habitus.web.administration import give_password
 
-    console = _opened(ServerSettings(Path(data), database=database))
+    console = open_console(ServerSettings(Path(data), database=database))
     with closing(console.database):
         give_password(console, name, password, again=again)
 
@@ -233,7 +237,7 @@ def _make_folders(data: Path) -> None:
 def _alone(data: Path) -> Iterator[None]:
     """Keep other consoles out of a data folder."""
     with ExitStack() as stack:
-        with _folder_errors(data):
+        with _file_errors(data):
             _make_folders(data)
             refusal = InvalidInputError(
                 f"another console runs with {data}: stop it, or name another folder",
@@ -243,25 +247,12 @@ def _alone(data: Path) -> Iterator[None]:
         yield
 
 
-def _restored(settings: ServerSettings) -> str:
-    """Put a backup in place that was given on the page; return what a person should know of it."""
-    from habitus.web.backup import put_in_place
-
-    with _folder_errors(settings.data), database_errors():
-        return put_in_place(settings)
-
-
-def _opened(settings: ServerSettings) -> Console:
-    """Return a console whose folder and database can be used."""
-    with _folder_errors(settings.data), database_errors():
-        return open_console(settings)
-
-
 @contextmanager
-def _folder_errors(data: Path) -> Iterator[None]:
-    """Say in one line that a data folder cannot be used."""
+def _file_errors(data: Path) -> Iterator[None]:
+    """Say in one line that a data folder or its database cannot be used."""
     try:
-        yield
+        with database_errors():
+            yield
     except OSError as error:
         raise FileError(
             f"cannot write to {data}: {error.strerror or error}: name another folder",

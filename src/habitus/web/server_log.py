@@ -19,13 +19,13 @@ LOGGER = logging.getLogger("habitus.web")
 """What the server itself says."""
 
 
-class _Redacted(logging.Formatter):
+class _RedactingFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         text = ADDRESS.sub(lambda found: habitus.redacted(found[0]), super().format(record))
         return SECRETS.sub("***", text)
 
 
-class _Quiet(RotatingFileHandler):
+class _QuietHandler(RotatingFileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - theirs
         """Go on without the line, as on a full disk."""
 
@@ -35,8 +35,8 @@ def logged(data: Path) -> Iterator[None]:
     """Write what is logged meanwhile to the log of a data folder."""
     path = data / NAME
     path.touch(mode=0o600)
-    handler = _Quiet(path, maxBytes=LARGEST, backupCount=1, encoding="utf-8")
-    handler.setFormatter(_Redacted("%(asctime)s %(levelname)s %(message)s"))
+    handler = _QuietHandler(path, maxBytes=LARGEST, backupCount=1, encoding="utf-8")
+    handler.setFormatter(_RedactingFormatter("%(asctime)s %(levelname)s %(message)s"))
     shown = logging.StreamHandler()  # what is wrong, as without a log
     shown.setLevel(logging.WARNING)
     before = LOGGER.level

@@ -185,7 +185,6 @@ def _follow_trouble(session: Session, camera: CameraRow, change: StateChanged) -
             camera_id=camera.id,
             kind=change.state.value,
             start=change.since,
-            end=None,
             reason=change.reason,
         )
         session.add(begun)
@@ -227,15 +226,7 @@ def _notify(session: Session, trouble: TroubleRow, now: float) -> None:
 
 def begin_learning(session: Session, camera_id: str, occasion: str, now: float) -> int:
     """Write that a model is being learnt; return the number of the learning."""
-    learning = LearningRow(
-        camera_id=camera_id,
-        occasion=occasion,
-        started=now,
-        n_documents=0,
-        summary="",
-        notes=[],
-        names={},
-    )
+    learning = LearningRow(camera_id=camera_id, occasion=occasion, started=now)
     session.add(learning)
     session.flush()
     return learning.id

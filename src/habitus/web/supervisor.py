@@ -17,7 +17,7 @@ from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqlalchemy import select
 from sqlalchemy.exc import InterfaceError, OperationalError
@@ -83,7 +83,6 @@ JUDGED = ("time", "normality", "threshold", "behaviour", "expected")
 AWAY = (OperationalError, InterfaceError)
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 class LatestReports(NamedTuple):
@@ -100,14 +99,6 @@ class LatestReports(NamedTuple):
     """Number of times that its process was started again after it died."""
     names: dict[int, str]
     """What people call its behaviours."""
-
-
-class _NormalEvents(NamedTuple):
-    """What was called normal of a camera."""
-
-    state: tuple[object, ...] | None
-    """As of `reviews.accepted_states`."""
-    events: tuple[dict[str, Any], ...]
 
 
 class _WatchedCamera:
@@ -167,7 +158,8 @@ class Supervisor:
         self._watched: dict[str, _WatchedCamera] = {}
         self._removed: set[str] = set()
         """Cameras whose folders are to be deleted, once nothing works there any more."""
-        self._accepted: dict[str, _NormalEvents] = {}
+        self._accepted: dict[str, tuple[object, tuple[dict[str, Any], ...]]] = {}
+        """By camera what was called normal, after its state as of `reviews.accepted_states`."""
         self._reports: list[tuple[str, StateChanged | PictureSize]] = []
         """What is not written yet, in order."""
         self._minutes = store.MinuteBuffer()
@@ -285,7 +277,7 @@ class Supervisor:
             self._read_accepted(session, found)
             names = {key: store.behaviour_names(session, row) for key, row in found.items()}
             jobs = {
-                camera.id: self._job(camera, self._accepted[camera.id].events, names[camera.id])
+                camera.id: self._job(camera, self._accepted[camera.id][1], names[camera.id])
                 for camera in found.values()
             }
         for camera_id, job in jobs.items():
@@ -308,9 +300,8 @@ class Supervisor:
         before, self._accepted = self._accepted, {}
         for camera_id in cameras:
             state, known = states.get(camera_id), before.get(camera_id)
-            if known is None or known.state != state:
-                events = reviews.accepted(session, camera_id) if state else ()
-                known = _NormalEvents(state, tuple(events))
+            if known is None or known[0] != state:
+                known = state, tuple(reviews.accepted(session, camera_id) if state else ())
             self._accepted[camera_id] = known
 
     def _job(
@@ -496,38 +487,19 @@ class Supervisor:
                 self._take_journal(camera_id, watched)
 
     def _write_reports(self) -> None:
-        reports = list(self._reports)
-
-        def refuse(report: tuple[str, StateChanged | PictureSize], reason: str) -> None:
-            self._post(f"its state cannot be written: {reason}", report[0])
-
-        self._write_each(reports, self._write_together, refuse)
-        del self._reports[: len(reports)]
-
-    def _write_each(
-        self, items: list[T], write: Callable[[list[T]], None], refuse: Callable[[T, str], None]
-    ) -> None:
-        """Write items together; where one of them cannot be written, find and refuse it."""
-        try:
-            write(items)
-        except (*AWAY, OSError):
-            raise
-        except Exception as error:
-            if len(items) == 1:
-                refuse(items[0], first_line(error))
-            else:
-                for item in items:
-                    self._write_each([item], write, refuse)
-
-    def _write_together(self, reports: list[tuple[str, StateChanged | PictureSize]]) -> None:
-        with self.console.database.transaction() as session:
-            changed = [
-                (camera_id, report)
-                for camera_id, report in reports
-                if _write_report(session, camera_id, report)
-            ]
-        for camera_id, report in changed:
-            self.console.bulletin.publish("camera", camera=camera_id, **report._asdict())
+        while self._reports:
+            camera_id, report = self._reports[0]
+            try:
+                with self.console.database.transaction() as session:
+                    changed = _write_report(session, camera_id, report)
+            except (*AWAY, OSError):
+                raise
+            except Exception as error:
+                changed = False
+                self._post(f"its state cannot be written: {first_line(error)}", camera_id)
+            del self._reports[0]
+            if changed:
+                self.console.bulletin.publish("camera", camera=camera_id, **report._asdict())
 
     def _write_minutes(self) -> None:
         """Write the documents of the last seconds; those that cannot be are left out."""
@@ -553,11 +525,8 @@ class Supervisor:
                 else:
                     entries.append((path, entry))
 
-            def refuse(item: tuple[Path, SiteEvent], reason: str) -> None:
-                self._put_aside(item[0], f"{item[0].name}: {reason}", camera_id)
-
             try:
-                self._write_each(entries, partial(self._ingest, camera_id), refuse)
+                self._ingest(camera_id, entries)
             except (*AWAY, OSError):
                 watched.has_entries = True
                 raise
@@ -569,8 +538,20 @@ class Supervisor:
             watched.orphaned = False
 
     def _ingest(self, camera_id: str, entries: list[tuple[Path, SiteEvent]]) -> None:
-        with self.console.database.transaction() as session:
-            changed = [event for _, event in entries if store.ingest(session, camera_id, event)]
+        """Write events together; where one of them cannot be written, find it and put it aside."""
+        try:
+            with self.console.database.transaction() as session:
+                changed = [event for _, event in entries if store.ingest(session, camera_id, event)]
+        except (*AWAY, OSError):
+            raise
+        except Exception as error:
+            if len(entries) == 1:
+                path = entries[0][0]
+                self._put_aside(path, f"{path.name}: {first_line(error)}", camera_id)
+            else:
+                for entry in entries:
+                    self._ingest(camera_id, [entry])
+            return
         for path, _ in entries:
             path.unlink(missing_ok=True)
         for event in changed:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
 from habitus.web import backup, uploads
-from habitus.web.http_errors import ConflictError
-from habitus.web.rendering import AdminPage, go
+from habitus.web.answers import HttpError
+from habitus.web.rendering import on_page
 from habitus.web.security import RESTORE, Actor, Admin, ThisConsole
 from habitus.web.server import Console
 from habitus.web.server_log import last_lines
@@ -23,19 +23,10 @@ api = APIRouter(tags=["console"])
 BINARY = {"application/octet-stream": {"schema": {"format": "binary"}}}
 
 
-@pages.post("/settings/backup")
-def download_backup(page: AdminPage) -> FileResponse:
-    """Send a backup to the browser."""
-    return _backup(page.console, page.actor)
-
-
+@pages.post("/settings/backup", response_class=FileResponse)
 @api.post("/api/backup", response_class=FileResponse)
 def make_backup(console: ThisConsole, actor: Admin) -> FileResponse:
     """Make a backup of all but pictures, clips and footage; it holds the key of all passwords."""
-    return _backup(console, actor)
-
-
-def _backup(console: Console, actor: Actor) -> FileResponse:
     settings = console.settings
     descriptor, name = tempfile.mkstemp(suffix=".backup", dir=settings.data)
     os.close(descriptor)
@@ -63,7 +54,7 @@ def _backup(console: Console, actor: Actor) -> FileResponse:
 async def add_restore(request: Request, console: ThisConsole, actor: Admin) -> None:
     """Take a backup, as the body; it is put in place when the console is started next."""
     if not console.database.is_sqlite:
-        raise ConflictError("a console with PostgreSQL is restored by its command")
+        raise HttpError(409, "a console with PostgreSQL is restored by its command")
     part = backup.waiting(console.settings).with_suffix(".part")
     try:
         await uploads.write(part, request.stream(), await run_in_threadpool(uploads.room, console))
@@ -80,18 +71,12 @@ def _keep(console: Console, actor: Actor, part: Path) -> None:
 
 
 @api.delete(RESTORE, status_code=204)
+@on_page(pages, "/settings/backup/withdraw", "/settings/backup", "")
 def withdraw_restore(console: ThisConsole, actor: Admin) -> None:
     """Do not put the backup in place that was given."""
     backup.waiting(console.settings).unlink(missing_ok=True)
     with console.database.transaction() as session:
         write_audit(session, actor.name, "restore withdrawn", "backup")
-
-
-@pages.post("/settings/backup/withdraw")
-def withdraw_and_show(page: AdminPage) -> Response:
-    """Do not put the backup in place that was given."""
-    withdraw_restore(page.console, page.actor)
-    return go("/settings/backup")
 
 
 @api.get("/api/log")

@@ -13,8 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 from habitus.errors import VideoError
 from habitus.site.probe import probe
 from habitus.web import queries
-from habitus.web.answers import UploadedFile
-from habitus.web.http_errors import NotFoundError, TooLargeError, UnavailableError
+from habitus.web.answers import HttpError, UploadedFile
 from habitus.web.preferences import read_preferences
 from habitus.web.server import Console
 from habitus.web.server_settings import ServerSettings
@@ -31,7 +30,7 @@ def path_of(settings: ServerSettings, upload: str) -> Path:
     """Return the file of an upload."""
     path = settings.uploads / upload
     if not re.fullmatch("[0-9a-f]{32}", upload) or not path.is_file():
-        raise NotFoundError("there is no such upload: upload the file again")
+        raise HttpError(404, "there is no such upload: upload the file again")
     return path.resolve()
 
 
@@ -51,7 +50,7 @@ async def receive(
             video = await run_in_threadpool(probe, part)
         part.rename(path)
     except OSError as error:
-        raise UnavailableError(f"the file cannot be kept: {error.strerror or error}") from error
+        raise HttpError(503, f"the file cannot be kept: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
     return UploadedFile(id=upload, **video._asdict(), n_bytes=n_bytes)
@@ -79,7 +78,7 @@ async def write(path: Path, chunks: AsyncIterator[bytes], most: int) -> int:
 def _append(file: BinaryIO, data: bytes) -> None:
     """Write some bytes, unless others have filled the disk meanwhile."""
     if shutil.disk_usage(file.name).free - len(data) < SPARE:
-        raise TooLargeError("the disk has no room for it: other files take it now")
+        raise HttpError(413, "the disk has no room for it: other files take it now")
     file.write(data)
 
 
@@ -92,8 +91,9 @@ def room(console: Console) -> int:
     return max(0, min(wanted.upload_bytes, wanted.quota_bytes - used, free))
 
 
-def _too_large(size: int, most: int) -> TooLargeError:
-    return TooLargeError(
+def _too_large(size: int, most: int) -> HttpError:
+    return HttpError(
+        413,
         f"at most {most / 1e6:.0f} MB are taken now, found {size / 1e6:.0f} MB: settings have the "
-        "limit and the quota"
+        "limit and the quota",
     )

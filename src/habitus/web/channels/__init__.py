@@ -27,21 +27,15 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "DeliveryError", "Notification", "Sender", "check", "open_sender", "send_test"]
 
-_SHOWN = {
-    "webhook": webhook.shown,
-    "mqtt": mqtt.shown,
-    "mail": mail.shown,
-    "push": push.shown,
-    "apprise": services.shown,
+Shown = Callable[[dict[str, Any]], dict[str, Any]]
+KINDS: dict[str, tuple[Shown, "Callable[[Console, Channel], Sender]"]] = {
+    "webhook": (webhook.shown, webhook.WebhookSender),
+    "mqtt": (mqtt.shown, mqtt.MqttSender),
+    "mail": (mail.shown, mail.MailSender),
+    "push": (push.shown, push.PushSender),
+    "apprise": (services.shown, services.ServiceSender),
 }
-_SENDERS: dict[str, "Callable[[Console, Channel], Sender]"] = {
-    "webhook": webhook.WebhookSender,
-    "mqtt": mqtt.MqttSender,
-    "mail": mail.MailSender,
-    "push": push.PushSender,
-    "apprise": services.ServiceSender,
-}
-KINDS = tuple(_SHOWN)
+"""What checks the settings of a kind and shows them, and what sends."""
 
 
 def check(kind: str, settings: dict[str, Any]) -> dict[str, Any]:
@@ -53,22 +47,17 @@ def check(kind: str, settings: dict[str, Any]) -> dict[str, Any]:
     >>> check("webhook", {"url": "https://hooks.example.org/in/hdk3Kd", "secret": "s"})
     {'url': 'https://hooks.example.org/...', 'signed': True}
     """
-    if kind not in KINDS:
-        raise InvalidInputError(
-            f"a channel is of the kind {', '.join(KINDS[:-1])} or {KINDS[-1]}, found {kind!r}",
-            parameter="kind",
-        )
     for name, value in settings.items():
         if isinstance(value, str) and not "".join(value.splitlines()).isprintable():
             raise InvalidInputError(
                 f"{name[:40]} has characters that cannot be shown", parameter=name[:40]
             )
-    return _SHOWN[kind](settings)
+    return KINDS[kind][0](settings)
 
 
 def open_sender(console: "Console", channel: Channel) -> Sender:
     """Return what sends the notifications of a channel; to be used within one event loop."""
-    return _SENDERS[channel.kind](console, channel)
+    return KINDS[channel.kind][1](console, channel)
 
 
 def send_test(console: "Console", channel: Channel) -> None:

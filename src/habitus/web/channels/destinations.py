@@ -5,6 +5,7 @@ Every channel asks here, by the host that it is given and again by where that le
 
 import ipaddress
 import socket
+from typing import Any
 
 from habitus.errors import InvalidInputError
 
@@ -46,8 +47,14 @@ def checked_host(host: object, of: str) -> str:
     return host
 
 
+def is_on(settings: dict[str, Any], name: str) -> bool:
+    """Return whether a setting is switched on, as by a form, which says yes or no."""
+    return settings.get(name, "no") not in (None, False, "", "no")
+
+
 def checked_port(port: object, of: str) -> int:
-    """Return a port; raise if there is none of that number."""
+    """Return a port, which may be a text of a form; raise if there is none of that number."""
+    port = int(port) if isinstance(port, str) and port.isdecimal() else port
     if not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 65536:
         raise InvalidInputError(
             f"port of a {of} must be from 1 to 65535, found {port!r}", parameter="port"

@@ -32,7 +32,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, defer
 
 from habitus.errors import HabitusError, InvalidInputError
-from habitus.web.channels.destinations import check_destination, checked_host, checked_port
+from habitus.web.channels.destinations import (
+    check_destination,
+    checked_host,
+    checked_port,
+    is_on,
+)
 from habitus.web.channels.notification import (
     DeliveryError,
     Notification,
@@ -69,20 +74,16 @@ def shown(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _whole(settings: dict[str, Any]) -> dict[str, Any]:
     """Return all settings, checked."""
-    tls = bool(settings.get("tls", False))
+    tls = is_on(settings, "tls")
     texts = {name: settings.get(name) or "" for name in ("host", "username", "password", "ca")}
     texts["topic"] = settings.get("topic") or "habitus"
     texts["discovery"] = settings.get("discovery", "homeassistant") or ""
     for name, text in texts.items():
         if not isinstance(text, str):
             raise InvalidInputError(f"{name} of a broker must be a text", parameter=name)
-    whole: dict[str, Any] = {
-        **texts,
-        "port": settings.get("port") or (8883 if tls else 1883),
-        "tls": tls,
-    }
+    port = checked_port(settings.get("port") or (8883 if tls else 1883), "broker")
+    whole: dict[str, Any] = {**texts, "port": port, "tls": tls}
     checked_host(whole["host"], "broker")
-    checked_port(whole["port"], "broker")
     for name in ("topic", "discovery"):
         if whole[name] and not TOPIC.fullmatch(whole[name]):
             raise InvalidInputError(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from habitus.errors import InvalidInputError
-from habitus.web.channels.destinations import check_destination
+from habitus.web.channels.destinations import check_destination, is_on
 from habitus.web.channels.notification import DeliveryError, Notification, Sender
 from habitus.web.database import Channel
 
@@ -42,7 +42,7 @@ def shown(settings: dict[str, Any]) -> dict[str, Any]:
     port = f":{address.port}" if address.port else ""
     hidden = "/..." if address.path.strip("/") or address.query else ""
     url = f"{address.scheme}://{host}{port}{hidden}"
-    picture = {"picture": True} if settings.get("picture") else {}
+    picture = {"picture": True} if is_on(settings, "picture") else {}
     return {"url": url, "signed": bool(settings.get("secret")), **picture}
 
 
@@ -79,7 +79,7 @@ class WebhookSender(Sender):
         """Return once the receiver took it, by an answer of 200 to 299."""
         settings = self._console.settings
         told = notification.to_json(settings)
-        if self._settings.get("picture") and (picture := notification.picture(settings)):
+        if is_on(self._settings, "picture") and (picture := notification.picture(settings)):
             told["picture"] = b64encode(picture.read_bytes()).decode()
         body = json.dumps(told, allow_nan=False).encode()
         headers = {

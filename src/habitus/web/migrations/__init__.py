@@ -1,8 +1,7 @@
 """Bringing a database of any earlier version to the tables of `database`.
 
-`versions` holds one file a step, as Alembic has them. The first one makes the tables as they are;
-once a version of the console is released, `scripts/console_migration.py` writes it down as it was
-then, and each change of the tables is a further step.
+`versions` holds one file a step, as Alembic has them: the first one makes the tables, and each
+change of them is a further step.
 """
 
 import sqlite3

@@ -1,6 +1,15 @@
 // The small drawing of how usual the last minutes were: it goes on as documents are judged.
+// With the threshold of alarms in the picture, what is usual looks calm.
 
 const [WIDTH, HEIGHT] = [120, 24];
+
+// Draw what the server knows of the last minutes.
+export function drawSparks(root = document) {
+  for (const spark of root.querySelectorAll(".spark")) {
+    const { line, threshold } = spark.dataset;
+    draw(spark, JSON.parse(line), threshold ? Number(threshold) : null);
+  }
+}
 
 // Draw one more document; the least usual one of a step is drawn, as the server does.
 export function extend(spark, { time, normality, threshold }) {

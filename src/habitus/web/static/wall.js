@@ -7,7 +7,7 @@ import { onNews } from "./news.js";
 import { onKeys } from "./keys.js";
 import { behaviourChip } from "./behaviours.js";
 import { watchPictures } from "./pictures.js";
-import { extend } from "./spark.js";
+import { drawSparks, extend } from "./spark.js";
 import { startArranging } from "./arrange.js";
 import { toggleScreen } from "./screen.js";
 import { startVideos, toggleVideo } from "./tiles.js";
@@ -31,6 +31,7 @@ async function renewTile(camera) {
   if (corner) tile.querySelector(".view").append(corner);
   if (focused) tile.querySelector(".tile-name").focus();
   settle(tile);
+  drawSparks(tile);
 }
 
 // What a camera does now, and what is expected next.
@@ -76,6 +77,7 @@ function frame({ camera, kind, alarm }) {
 }
 
 showLatest();
+drawSparks();
 onNews(["camera", "event"], renewSoon);
 onNews(["event"], frame);
 onNews(["judged"], tellNow);

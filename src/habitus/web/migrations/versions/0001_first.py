@@ -6,228 +6,75 @@ from alembic import op
 revision = "0001"
 down_revision = None
 
+TYPES = {
+    "text": sa.String,
+    "int": sa.Integer,
+    "real": sa.Double,
+    "bool": sa.Boolean,
+    "bytes": sa.LargeBinary,
+    "json": sa.JSON,
+}
+TABLES = {
+    "audit": "id int, time real, actor text, action text, subject text, details json",
+    "cameras": "id text, name text, kind text, secret_address bytes, shown_address text, "
+    "alerts_per_day real, learn_days int, mask json, region json, options json, enabled bool, "
+    "created real, width int?, height int?, state text, since real, reason text, model text?",
+    "channels": "id int, name text, kind text, secret_settings bytes, shown_settings json, "
+    "cameras json, enabled bool, quiet_from text?, quiet_until text?, most_per_hour int?",
+    "settings": "key text, value json",
+    "tokens": "id int, name text, digest text, role text, created real, last_used real?",
+    "users": "id int, name text, password text, role text, created real",
+    "events": "id text, camera_id text, start real, end real?, peak real, alarm bool, "
+    "at_half bool, normality real, threshold real, probability real?, rarity text, cue text, "
+    "explanation text, behaviour int, thumbnail text?, heat text?, clip text?, n_bytes int, "
+    "clip_bytes int, review text?, reviewed real?, reviewer text?, signature bytes?, details json",
+    "learnings": "id int, camera_id text, occasion text, started real, ended real?, since real?, "
+    "until real?, n_documents int, model text?, summary text, notes json",
+    "logins": "digest text, user_id int, csrf text, created real, expires real",
+    "minutes": "camera_id text, minute int, normality real?, behaviour int?, n_documents int, "
+    "n_judged int, seconds bytes",
+    "outbox": "id int, channel_id int, subject text, kind text, body json, created real, "
+    "sent real?, outcome text, attempts int, error text",
+    "troubles": "id int, camera_id text, kind text, start real, end real?, reason text, told real?",
+}
+"""By table its columns with their types; ? where one may be null. The first is the key."""
+KEYS = {"minutes": ["camera_id", "minute"]}
+UNIQUE = {"tokens": ["digest"], "users": ["name"], "outbox": ["channel_id", "subject"]}
+PARENTS = {"camera_id": "cameras", "user_id": "users", "channel_id": "channels"}
+INDEXES = {
+    "ix_audit_time": "audit time",
+    "ix_events_alarm_start": "events alarm start id review cue at_half camera_id",
+    "ix_events_camera_alarm_start": "events camera_id alarm start id review cue at_half",
+    "ix_events_camera_bytes": "events camera_id n_bytes clip_bytes",
+    "ix_events_camera_start": "events camera_id start id review cue at_half alarm",
+    "ix_events_start": "events start id review cue at_half camera_id",
+    "ix_learnings_camera_id": "learnings camera_id",
+    "ix_logins_user_id": "logins user_id",
+    "ix_minutes_drawn": "minutes camera_id minute behaviour normality n_judged",
+    "ix_outbox_channel_outcome": "outbox channel_id outcome id",
+    "ix_outbox_channel_sent": "outbox channel_id sent",
+    "ix_outbox_created": "outbox created",
+    "ix_troubles_camera_start": "troubles camera_id start",
+}
+"""By name, the table and its columns."""
+
 
 def upgrade() -> None:
     """Make the tables."""
-    op.create_table(
-        "audit",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("time", sa.Double(), nullable=False),
-        sa.Column("actor", sa.String(), nullable=False),
-        sa.Column("action", sa.String(), nullable=False),
-        sa.Column("subject", sa.String(), nullable=False),
-        sa.Column("details", sa.JSON(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_audit")),
-    )
-    op.create_index(op.f("ix_audit_time"), "audit", ["time"], unique=False)
-    op.create_table(
-        "cameras",
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("secret_address", sa.LargeBinary(), nullable=False),
-        sa.Column("shown_address", sa.String(), nullable=False),
-        sa.Column("alerts_per_day", sa.Double(), nullable=False),
-        sa.Column("learn_days", sa.Integer(), nullable=False),
-        sa.Column("mask", sa.JSON(), nullable=False),
-        sa.Column("region", sa.JSON(), nullable=False),
-        sa.Column("options", sa.JSON(), nullable=False),
-        sa.Column("enabled", sa.Boolean(), nullable=False),
-        sa.Column("created", sa.Double(), nullable=False),
-        sa.Column("width", sa.Integer(), nullable=True),
-        sa.Column("height", sa.Integer(), nullable=True),
-        sa.Column("state", sa.String(), nullable=False),
-        sa.Column("since", sa.Double(), nullable=False),
-        sa.Column("reason", sa.String(), nullable=False),
-        sa.Column("model", sa.String(), nullable=True),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_cameras")),
-    )
-    op.create_table(
-        "channels",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("secret_settings", sa.LargeBinary(), nullable=False),
-        sa.Column("shown_settings", sa.JSON(), nullable=False),
-        sa.Column("cameras", sa.JSON(), nullable=False),
-        sa.Column("enabled", sa.Boolean(), nullable=False),
-        sa.Column("quiet_from", sa.String(), nullable=True),
-        sa.Column("quiet_until", sa.String(), nullable=True),
-        sa.Column("most_per_hour", sa.Integer(), nullable=True),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_channels")),
-    )
-    op.create_table(
-        "settings",
-        sa.Column("key", sa.String(), nullable=False),
-        sa.Column("value", sa.JSON(), nullable=False),
-        sa.PrimaryKeyConstraint("key", name=op.f("pk_settings")),
-    )
-    op.create_table(
-        "tokens",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("digest", sa.String(), nullable=False),
-        sa.Column("role", sa.String(), nullable=False),
-        sa.Column("created", sa.Double(), nullable=False),
-        sa.Column("last_used", sa.Double(), nullable=True),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_tokens")),
-        sa.UniqueConstraint("digest", name=op.f("uq_tokens_digest")),
-    )
-    op.create_table(
-        "users",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("password", sa.String(), nullable=False),
-        sa.Column("role", sa.String(), nullable=False),
-        sa.Column("created", sa.Double(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_users")),
-        sa.UniqueConstraint("name", name=op.f("uq_users_name")),
-    )
-    op.create_table(
-        "events",
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("camera_id", sa.String(), nullable=False),
-        sa.Column("start", sa.Double(), nullable=False),
-        sa.Column("end", sa.Double(), nullable=True),
-        sa.Column("peak", sa.Double(), nullable=False),
-        sa.Column("alarm", sa.Boolean(), nullable=False),
-        sa.Column("at_half", sa.Boolean(), nullable=False),
-        sa.Column("normality", sa.Double(), nullable=False),
-        sa.Column("threshold", sa.Double(), nullable=False),
-        sa.Column("probability", sa.Double(), nullable=True),
-        sa.Column("rarity", sa.String(), nullable=False),
-        sa.Column("cue", sa.String(), nullable=False),
-        sa.Column("explanation", sa.String(), nullable=False),
-        sa.Column("behaviour", sa.Integer(), nullable=False),
-        sa.Column("thumbnail", sa.String(), nullable=True),
-        sa.Column("heat", sa.String(), nullable=True),
-        sa.Column("clip", sa.String(), nullable=True),
-        sa.Column("n_bytes", sa.Integer(), nullable=False),
-        sa.Column("clip_bytes", sa.Integer(), nullable=False),
-        sa.Column("review", sa.String(), nullable=True),
-        sa.Column("reviewed", sa.Double(), nullable=True),
-        sa.Column("reviewer", sa.String(), nullable=True),
-        sa.Column("signature", sa.LargeBinary(), nullable=True),
-        sa.Column("details", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["camera_id"], ["cameras.id"], name=op.f("fk_events_camera_id"), ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
-    )
-    op.create_index(
-        "ix_events_alarm_start",
-        "events",
-        ["alarm", "start", "id", "review", "cue", "at_half", "camera_id"],
-        unique=False,
-    )
-    op.create_index(
-        "ix_events_camera_alarm_start",
-        "events",
-        ["camera_id", "alarm", "start", "id", "review", "cue", "at_half"],
-        unique=False,
-    )
-    op.create_index(
-        "ix_events_camera_bytes", "events", ["camera_id", "n_bytes", "clip_bytes"], unique=False
-    )
-    op.create_index(
-        "ix_events_camera_start",
-        "events",
-        ["camera_id", "start", "id", "review", "cue", "at_half", "alarm"],
-        unique=False,
-    )
-    op.create_index(
-        "ix_events_start",
-        "events",
-        ["start", "id", "review", "cue", "at_half", "camera_id"],
-        unique=False,
-    )
-    op.create_table(
-        "learnings",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("camera_id", sa.String(), nullable=False),
-        sa.Column("occasion", sa.String(), nullable=False),
-        sa.Column("started", sa.Double(), nullable=False),
-        sa.Column("ended", sa.Double(), nullable=True),
-        sa.Column("since", sa.Double(), nullable=True),
-        sa.Column("until", sa.Double(), nullable=True),
-        sa.Column("n_documents", sa.Integer(), nullable=False),
-        sa.Column("model", sa.String(), nullable=True),
-        sa.Column("summary", sa.String(), nullable=False),
-        sa.Column("notes", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["camera_id"], ["cameras.id"], name=op.f("fk_learnings_camera_id"), ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_learnings")),
-    )
-    op.create_index(op.f("ix_learnings_camera_id"), "learnings", ["camera_id"], unique=False)
-    op.create_table(
-        "logins",
-        sa.Column("digest", sa.String(), nullable=False),
-        sa.Column("user_id", sa.Integer(), nullable=False),
-        sa.Column("csrf", sa.String(), nullable=False),
-        sa.Column("created", sa.Double(), nullable=False),
-        sa.Column("expires", sa.Double(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_logins_user_id"), ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("digest", name=op.f("pk_logins")),
-    )
-    op.create_index(op.f("ix_logins_user_id"), "logins", ["user_id"], unique=False)
-    op.create_table(
-        "minutes",
-        sa.Column("camera_id", sa.String(), nullable=False),
-        sa.Column("minute", sa.Integer(), nullable=False),
-        sa.Column("normality", sa.Double(), nullable=True),
-        sa.Column("behaviour", sa.Integer(), nullable=True),
-        sa.Column("n_documents", sa.Integer(), nullable=False),
-        sa.Column("n_judged", sa.Integer(), nullable=False),
-        sa.Column("seconds", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["camera_id"], ["cameras.id"], name=op.f("fk_minutes_camera_id"), ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("camera_id", "minute", name=op.f("pk_minutes")),
-    )
-    op.create_index(
-        "ix_minutes_drawn",
-        "minutes",
-        ["camera_id", "minute", "behaviour", "normality", "n_judged"],
-        unique=False,
-    )
-    op.create_table(
-        "outbox",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("channel_id", sa.Integer(), nullable=False),
-        sa.Column("subject", sa.String(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("body", sa.JSON(), nullable=False),
-        sa.Column("created", sa.Double(), nullable=False),
-        sa.Column("sent", sa.Double(), nullable=True),
-        sa.Column("outcome", sa.String(), nullable=False),
-        sa.Column("attempts", sa.Integer(), nullable=False),
-        sa.Column("error", sa.String(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["channel_id"], ["channels.id"], name=op.f("fk_outbox_channel_id"), ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_outbox")),
-        sa.UniqueConstraint("channel_id", "subject", name=op.f("uq_outbox_channel_id")),
-    )
-    op.create_index(
-        "ix_outbox_channel_outcome", "outbox", ["channel_id", "outcome", "id"], unique=False
-    )
-    op.create_index("ix_outbox_channel_sent", "outbox", ["channel_id", "sent"], unique=False)
-    op.create_index(op.f("ix_outbox_created"), "outbox", ["created"], unique=False)
-    op.create_table(
-        "troubles",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("camera_id", sa.String(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("start", sa.Double(), nullable=False),
-        sa.Column("end", sa.Double(), nullable=True),
-        sa.Column("reason", sa.String(), nullable=False),
-        sa.Column("told", sa.Double(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["camera_id"], ["cameras.id"], name=op.f("fk_troubles_camera_id"), ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_troubles")),
-    )
-    op.create_index("ix_troubles_camera_start", "troubles", ["camera_id", "start"], unique=False)
+    for table, text in TABLES.items():
+        columns = dict(column.split() for column in text.split(", "))
+        key = KEYS.get(table, [next(iter(columns))])
+        parts: list[sa.Column[object] | sa.Constraint] = [
+            sa.Column(name, TYPES[kind.rstrip("?")](), nullable=kind.endswith("?"))
+            for name, kind in columns.items()
+        ]
+        parts.append(sa.PrimaryKeyConstraint(*key, name=op.f(f"pk_{table}")))
+        if unique := UNIQUE.get(table):
+            parts.append(sa.UniqueConstraint(*unique, name=op.f(f"uq_{table}_{unique[0]}")))
+        for name in columns.keys() & PARENTS.keys():
+            parent, known = f"{PARENTS[name]}.id", op.f(f"fk_{table}_{name}")
+            parts.append(sa.ForeignKeyConstraint([name], [parent], known, ondelete="CASCADE"))
+        op.create_table(table, *parts)
+    for name, text in INDEXES.items():
+        table, *names = text.split()
+        op.create_index(op.f(name), table, names)
