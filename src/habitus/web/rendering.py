@@ -284,7 +284,7 @@ def in_words(details: Mapping[str, Any]) -> str:
 
 
 class Spark(NamedTuple):
-    """A small drawing of how usual the last minutes were; pages draw on as news come."""
+    """A small drawing of how unusual the last minutes were; pages draw on as news come."""
 
     path: str
     level: float | None
@@ -310,10 +310,10 @@ def spark(line: CameraTimeline, threshold: float | None) -> Spark:
 
 
 def spark_path(normality: Sequence[float | None], low: float, high: float) -> str:
-    """Return the path of a small drawing from a bottom to a top; gaps are gaps.
+    """Return the path of a small drawing that rises where it is unusual; gaps are gaps.
 
     >>> spark_path([-3.0, -4.0, None, -3.0], -4.0, -3.0)
-    'M0.0 1.0 L40.0 23.0 M120.0 1.0'
+    'M0.0 23.0 L40.0 1.0 M120.0 23.0'
     """
     step = SPARK_WIDTH / max(len(normality) - 1, 1)
     path, pen = [], "M"
@@ -325,7 +325,7 @@ def spark_path(normality: Sequence[float | None], low: float, high: float) -> st
 
 
 def _spark_y(value: float, low: float, high: float) -> float:
-    return SPARK_HEIGHT - 1 - (value - low) / max(high - low, 1.0) * (SPARK_HEIGHT - 2)
+    return 1 + (value - low) / max(high - low, 1.0) * (SPARK_HEIGHT - 2)
 
 
 class Now(NamedTuple):
