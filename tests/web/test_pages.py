@@ -907,3 +907,18 @@ def test_a_camera_is_snoozed_and_woken(site: Site, look: Look) -> None:
     page.locator("#snooze-form").get_by_role("button", name="End").click()
     expect(page.locator(".flash.good")).to_contain_text("sent again")
     expect(page.get_by_label("Notifications")).to_be_visible()
+
+
+def test_what_to_expect_of_many_cameras_pushes_no_event_away(site: Site, look: Look) -> None:
+    reason = "an hour of footage cannot tell it: expect 0 to 9 alarms in a day (90 %); of synthetic"
+    with site.console.database.transaction() as session:
+        for camera in session.scalars(select(CameraRow)):
+            camera.state, camera.reason = "watching", reason
+    page = site.visit("/events", **look).page
+    expect(page.locator("#expected")).to_have_js_property("open", False)
+    expect(page.locator("#results .event").first).to_be_in_viewport()
+    page.locator("#expected summary").click()
+    expect(page.locator("#expected p").first).to_be_visible()
+    page.goto(f"{site.address}/events?camera=market-junction")
+    expect(page.get_by_text("expect 0 to 9 alarms in a day (90 %).")).to_be_visible()
+    expect(page.get_by_text("synthetic")).to_have_count(0)
