@@ -353,8 +353,9 @@ def latency(folder: Path, options: argparse.Namespace, n_walls: int) -> Iterator
     missed = sum(event not in each for each in shown for event in news.lasted)
     pushed = dict(zip((each["page"] for each in push.shown), push.taken, strict=True))
     mailed = dict(zip(map(_page_of, post.mail), post.taken, strict=True))
+    pages_of = {f"/events/{event}": last for event, last in news.lasted.items()}
     on_phone, by_mail = (
-        [at[page] - last for event, last in news.lasted.items() if (page := f"/events/{event}") in at]
+        [at[page] - last for page, last in pages_of.items() if page in at]
         for at in (pushed, mailed)
     )
     walls_text = "the wall" if n_walls == 1 else f"{n_walls} walls"
