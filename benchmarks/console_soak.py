@@ -651,14 +651,8 @@ def _report_zones(of: dict[str, list[EventRow]]) -> list[str]:
 def _row(
     camera: str, anomalies: int | str, missing: int, twice: int, other: int, *, lives: int = 1
 ) -> Cells:
-    return {
-        "camera": camera,
-        "anomalies": anomalies,
-        "missing": missing,
-        "twice": twice,
-        "other": other,
-        "began anew": lives - 1,
-    }
+    counts = {"missing": missing, "twice": twice, "other": other, "began anew": lives - 1}
+    return {"camera": camera, "anomalies": anomalies, **{k: int(n) for k, n in counts.items()}}
 
 
 def _report_recording(video: Video, events: list[EventRow], rows: list[Cells]) -> list[str]:
