@@ -9,7 +9,8 @@
   in parts (PSS). A camera is its process and its decoder.
 - beside: processor time and memory of as many `habitus watch`, one after the other: the peer.
 - latency: seconds from the last frame of the clip that made an event to the event in the news
-  stream and on the wall, for anomalies in three streams.
+  stream, on the wall, at the push service of a phone and at a mail server, for anomalies in three
+  streams.
 - browsers: the same with twenty walls open, and the time of a page meanwhile.
 """
 
@@ -23,9 +24,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from email.message import EmailMessage
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import httpx
 import numpy as np
@@ -33,6 +36,7 @@ import psutil
 
 import clips
 import habitus
+from habitus.web.administration import add_channel
 from report import Row, Target, add_output, hand_on, progress
 from served import Served, add_with_model, descendants, pss
 from staged import Camera, learnt
@@ -41,6 +45,8 @@ from timing import n_cores
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reference.browser import launch
+from reference.mail_server import Post
+from reference.push_service import push_service
 from reference.streams import free_port, playing
 
 PARTS = ("carried", "memory", "latency", "browsers")
@@ -312,16 +318,21 @@ def _tree_seconds(process: "subprocess.Popen[bytes]") -> float:
 
 
 def latency(folder: Path, options: argparse.Namespace, n_walls: int) -> Iterator[Row]:
-    """Yield the time from a clip's last frame to the event in the news and on the page."""
+    """Yield the time from a clip's last frame to the event in the news, on pages and phones."""
     model = learnt(folder)
     rng = np.random.default_rng(options.seed)
     cameras = [Camera("mpegts", each) for each in rng.spawn(3)]
     (folder / "data").mkdir()
-    served = Served(folder / "data")
-    with served.opened() as console:
-        for k, camera in enumerate(cameras, 1):
-            add_with_model(console, f"stream-{k}", camera.address, model, enabled=False)
-    with served, chromium() as browser:
+    with contextlib.ExitStack() as stack:
+        served, post = Served(folder / "data"), stack.enter_context(contextlib.closing(Post()))
+        push = stack.enter_context(push_service())
+        with served.opened() as console:
+            for k, camera in enumerate(cameras, 1):
+                add_with_model(console, f"stream-{k}", camera.address, model, enabled=False)
+            add_channel(console, "benchmark", name="push", kind="push", settings=push.settings)
+            add_channel(console, "benchmark", name="mail", kind="mail", settings=post.settings())
+        stack.enter_context(served)
+        browser = stack.enter_context(chromium())
         walls, news = [wall(browser, served) for _ in range(n_walls)], News(served)
         switch_on(served, [f"stream-{k}" for k in range(1, 4)])
         for camera in cameras:
@@ -340,10 +351,19 @@ def latency(folder: Path, options: argparse.Namespace, n_walls: int) -> Iterator
         each[event] - last for each in shown for event, last in news.lasted.items() if event in each
     ]
     missed = sum(event not in each for each in shown for event in news.lasted)
+    pushed = dict(zip((each["page"] for each in push.shown), push.taken, strict=True))
+    mailed = dict(zip(map(_page_of, post.mail), post.taken, strict=True))
+    pages_of = {f"/events/{event}": last for event, last in news.lasted.items()}
+    on_phone, by_mail = (
+        [at[page] - last for page, last in pages_of.items() if page in at]
+        for at in (pushed, mailed)
+    )
     walls_text = "the wall" if n_walls == 1 else f"{n_walls} walls"
     for what, values in (
         (f"in the news stream, {walls_text} open", heard),
         (f"on {walls_text}", on_page),
+        (f"at the push service of a phone, {walls_text} open", on_phone),
+        (f"at a mail server, {walls_text} open", by_mail),
     ):
         yield Row(
             what=f"from the last frame of a clip to the event {what}",
@@ -360,6 +380,13 @@ def latency(folder: Path, options: argparse.Namespace, n_walls: int) -> Iterator
         note=f"95 %: {1e3 * _late(pages):.0f} ms of {len(pages)}; documents "
         + ", ".join(f"{n}" for n in documents.values()),
     )
+
+
+def _page_of(mail: EmailMessage) -> str:
+    """Return the page of the event that a mail is about."""
+    body = mail.get_body(("plain",))
+    text = body.get_content() if body else ""
+    return next((urlsplit(word).path for word in text.split() if "/events/" in word), "")
 
 
 def _late(values: list[float]) -> float:

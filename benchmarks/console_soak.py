@@ -8,7 +8,9 @@ a playback without any, which is learnt while it plays; a recording; and two str
 that are cut, stall, go black and the like (`staged.py`). Faults come at random under one seed: the
 server is ended by SIGKILL or SIGTERM and started again; a camera's process or a decoder is killed,
 or the process that all are forked from; a video is away; the database is locked; the receiver of
-webhooks refuses, or the MQTT broker is away; events are reviewed, and reviews undone.
+webhooks, the mail server or the push service refuses, or the MQTT broker is away; events are
+reviewed, and reviews undone. Two playbacks have a zone where the anomalies are. Somebody looks at
+the live video of three cameras all the time.
 
 Counted is, at the end:
 
@@ -17,8 +19,10 @@ Counted is, at the end:
   a review that calls one normal and its undoing, anomalies may be missing.
 - The recording: what a run without faults finds, once.
 - Streams: anomalies that arrived undisturbed, once, as in `soak.py`.
-- Told: each alarm, its start and its end, at least once by each channel; more than once only
-  where the server was killed meanwhile.
+- Told: each alarm, its start and its end, at least once by each channel (by mail and push, which
+  are for people, its start); more than once only where the server was killed meanwhile.
+- Zones: each alarm of a playback with a zone is in it.
+- Viewers: video comes at the end, as it did at the beginning.
 - Left over: events without an end, entries of journals, torn or missing files, processes.
 - Memory at the beginning and at the end. All cameras must watch at the end.
 """
@@ -30,6 +34,7 @@ import signal
 import sqlite3
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -45,15 +50,19 @@ import psutil
 from sqlalchemy import func, select
 
 from habitus.web.administration import add_channel
+from habitus.web.channels.push import public_key
 from habitus.web.database import EventRow, Minute, OutboxEntry
+from habitus.web.outbox import FOR_PEOPLE, FOR_PROGRAMS
 from report import Cells, progress, save, table
 from served import Served, add_with_model, descendants, pss
 from staged import DISTURBING, LASTS, SLACK, Camera, Disturbance, counted, learnt
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reference.footage import encode
+from reference.mail_server import Post
+from reference.push_service import PushService, push_service
 from reference.telling import MOSQUITTO, Broker, Receiver, receiver
-from reference.two_lanes import FPS, lanes_at, wrong_at
+from reference.two_lanes import FPS, HEIGHT, WIDTH, lanes_at, wrong_at
 
 N_PLAYBACKS = 3
 TURN = 240
@@ -69,11 +78,22 @@ PATIENCE = 120.0
 """Seconds in which everything must work again at the end."""
 DEADLY = ("server SIGKILL", "server SIGTERM", "process killed", "fork server killed", "video away")
 """Faults after which a playback may start anew."""
-HARMLESS = ("database locked", "receiver refuses", "receiver hangs", "broker away", "unusual")
+HARMLESS = (
+    *("database locked", "receiver refuses", "receiver hangs", "broker away", "unusual"),
+    *("mail refuses", "push refuses"),
+)
 ALERTS_PER_DAY = 300.0
 """As many as five minutes of footage can tell of: each anomaly is an alarm."""
 MOST_GROWTH = 1.25
 """Memory at the end over that at the beginning, at most."""
+ZONE = "Upper lane"
+ZONES = {"playback-1": "own", "playback-2": "watch"}
+"""Cameras with a zone round the anomalies, and its kind."""
+LOOKED_AT = ("playback-1", "quiet", "stream-mpegts")
+"""Cameras whose live video somebody looks at."""
+LOOKS = 0.5
+SILENT = 12.0
+"""Seconds from one look to the next, and without video after which a page starts it anew."""
 
 
 class Video(NamedTuple):
@@ -136,6 +156,38 @@ class Listener:
         self._client.loop_stop()
 
 
+class LiveViewer(threading.Thread):
+    """Somebody who looks at the live video of a camera, and asks again whatever happens."""
+
+    def __init__(self, served: Served, camera: str) -> None:
+        super().__init__(daemon=True)
+        self.camera, self.n_stretches, self.last_came = camera, 0, time.time()
+        self._client = httpx.Client(
+            base_url=served.client.base_url, headers=served.client.headers, timeout=10
+        )
+        self._stop_looking = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        """Ask for what follows, as a page does."""
+        last = ""
+        while not self._stop_looking.wait(LOOKS):
+            with contextlib.suppress(httpx.HTTPError):
+                query = {"after": last} if last else {}
+                answer = self._client.get(f"/api/cameras/{self.camera}/recent.mp4", params=query)
+                if answer.status_code == httpx.codes.OK and answer.content[4:8] == b"ftyp":
+                    last = answer.headers["X-Last"]
+                    self.n_stretches, self.last_came = self.n_stretches + 1, time.time()
+            if time.time() - self.last_came > SILENT:
+                last = ""
+
+    def close(self) -> None:
+        """Go."""
+        self._stop_looking.set()
+        self.join()
+        self._client.close()
+
+
 @dataclass
 class Scene:
     """Everything that the soak runs."""
@@ -147,6 +199,9 @@ class Scene:
     streams: dict[str, Camera]
     hook: Receiver
     broker: Broker | None
+    post: Post
+    push: PushService
+    viewers: list[LiveViewer] = field(default_factory=list)
     happened: list[Disturbance] = field(default_factory=list)
     undo_later: list[tuple[float, Disturbance, str]] = field(default_factory=list)
     kills: int = 0
@@ -238,6 +293,16 @@ class Faults:
             self.scene.broker.stop()
             time.sleep(seconds)
             self.scene.broker.start()
+
+    def _mail_refuses(self, seconds: float) -> None:
+        self.scene.post.full = True
+        time.sleep(seconds)
+        self.scene.post.full = False
+
+    def _push_refuses(self, seconds: float) -> None:
+        self.scene.push.status = 503
+        time.sleep(seconds)
+        self.scene.push.status = 201
 
     def _stream(self, seconds: float) -> None:
         camera = self._one_of(list(self.scene.streams.values()))
@@ -374,15 +439,21 @@ def set_up(folder: Path, options: argparse.Namespace, rng: np.random.Generator) 
         speed = {"speed": options.speed, "local": True}
         budget = {"alerts_per_day": ALERTS_PER_DAY}
         for name, video in videos.items():
-            add_with_model(
-                console, name, str(video.path), model, kind="playback", options=speed, **budget
-            )
+            zones = [_zone(ZONES[name])] if name in ZONES else []
+            kept = {"kind": "playback", "options": speed, "zones": zones}
+            add_with_model(console, name, str(video.path), model, **kept, **budget)
         add_with_model(console, "quiet", str(quiet.path), None, kind="playback", options=speed)
         add_with_model(console, "recording", str(recording.path), model, kind="recording", **budget)
         for name, camera in streams.items():
             patient = {"local": True, "patience": 5.0}
             add_with_model(console, name, camera.address, model, options=patient, **budget)
     return {"served": served, "videos": videos, "recording": recording, "streams": streams}
+
+
+def _zone(kind: str) -> dict[str, Any]:
+    """Return a zone round what goes the wrong way."""
+    corners = [[0, 0], [WIDTH, 0], [WIDTH, HEIGHT // 2], [0, HEIGHT // 2]]
+    return {"name": ZONE, "kind": kind, "polygon": corners, "alerts_per_day": ALERTS_PER_DAY}
 
 
 class Memory(NamedTuple):
@@ -411,9 +482,15 @@ def soak(folder: Path, options: argparse.Namespace) -> bool:
     served: Served = made["served"]
     with contextlib.ExitStack() as stack:
         hook = stack.enter_context(receiver())
+        push = stack.enter_context(push_service())
+        post = Post()
+        stack.callback(post.close)
         broker, listener = None, None
         with served.opened() as console:
+            push.server_key = public_key(console)
             add_channel(console, "soak", name="hook", kind="webhook", settings={"url": hook.url})
+            add_channel(console, "soak", name="mail", kind="mail", settings=post.settings())
+            add_channel(console, "soak", name="push", kind="push", settings=push.settings)
             if MOSQUITTO.exists():
                 (folder / "broker").mkdir()
                 broker = Broker(folder / "broker")
@@ -423,13 +500,16 @@ def soak(folder: Path, options: argparse.Namespace) -> bool:
                 stack.callback(listener.close)
                 add_channel(console, "soak", name="mqtt", kind="mqtt", settings=broker.settings)
         stack.enter_context(served)
-        scene = Scene(**made, hook=hook, broker=broker)
+        scene = Scene(**made, hook=hook, broker=broker, post=post, push=push)
+        for camera in LOOKED_AT:
+            scene.viewers.append(viewer := LiveViewer(served, camera))
+            stack.callback(viewer.close)
         began = time.time()
         samples = _run(scene, Faults(scene, rng), options)
         is_whole = _settle(scene)
         until = time.time()
         served.end()
-        told = {"webhook": _hooked(hook)}
+        told = {"webhook": _hooked(hook), "mail": _mailed(post), "push": _pushed(push)}
         if listener is not None:
             told["mqtt"] = Counter(listener.told)
         print(f"{until - began:.0f} s, seed {options.seed}, playbacks at {options.speed:g} times")
@@ -479,6 +559,11 @@ def _settle(scene: Scene) -> bool:
             for channel in scene.served.json("/api/channels")
             if channel["waiting"] > 5 * N_PLAYBACKS  # there are new ones all the time
         ]
+        waiting += [
+            f"no video of {viewer.camera} for {time.time() - viewer.last_came:.0f} s"
+            for viewer in scene.viewers
+            if time.time() - viewer.last_came > SILENT or not viewer.n_stretches
+        ]
     for one in waiting:
         print(f"  at the end: {one}")
     return not waiting
@@ -490,6 +575,21 @@ def _hooked(hook: Receiver) -> Counter[Told]:
         Told(posted.body["event"]["id"], posted.body["kind"])
         for posted in hook.posted
         if "event" in posted.body and posted.taken
+    )
+
+
+def _mailed(post: Post) -> Counter[Told]:
+    """Return the events that mails are about; those of troubles name a camera."""
+    texts = (body.get_content() for mail in post.mail if (body := mail.get_body(("plain",))))
+    links = (word for text in texts for word in text.split() if "/events/" in word)
+    return Counter(Told(link.rpartition("/")[2], "started") for link in links)
+
+
+def _pushed(push: PushService) -> Counter[Told]:
+    """Return the events that notifications are about."""
+    pages = (news["page"] for news in push.shown)
+    return Counter(
+        Told(page.rpartition("/")[2], "started") for page in pages if page.startswith("/events/")
     )
 
 
@@ -524,6 +624,9 @@ def report(
     if keep:
         save("console_soak", rows)
     problems += _report_told(events, outbox, told, scene.kills)
+    problems += _report_zones(of)
+    stretches = ", ".join(f"{each.camera} {each.n_stretches}" for each in scene.viewers)
+    print(f"stretches of live video that viewers were given: {stretches}")
     problems += _left_over(scene, events)
     problems += _report_memory(samples)
     kinds = Counter(each.kind for each in scene.happened)
@@ -537,17 +640,19 @@ def report(
     return not problems
 
 
+def _report_zones(of: dict[str, list[EventRow]]) -> list[str]:
+    """Return the alarms of cameras with a zone that are not in it."""
+    alarms = [event for camera in ZONES for event in of.get(camera, []) if event.alarm]
+    outside = [event for event in alarms if event.zone != ZONE]
+    print(f"zones: {len(alarms) - len(outside)} of {len(alarms)} alarms are in theirs")
+    return [f"{event.id} is in no zone" for event in outside]
+
+
 def _row(
     camera: str, anomalies: int | str, missing: int, twice: int, other: int, *, lives: int = 1
 ) -> Cells:
-    return {
-        "camera": camera,
-        "anomalies": anomalies,
-        "missing": missing,
-        "twice": twice,
-        "other": other,
-        "began anew": lives - 1,
-    }
+    counts = {"missing": missing, "twice": twice, "other": other, "began anew": lives - 1}
+    return {"camera": camera, "anomalies": anomalies, **{k: int(n) for k, n in counts.items()}}
 
 
 def _report_recording(video: Video, events: list[EventRow], rows: list[Cells]) -> list[str]:
@@ -603,10 +708,11 @@ def _report_told(
     print()
     for channel, taken in told.items():
         again = sum(n - 1 for n in taken.values())
-        missed = wanted - set(taken)
+        due = {one for one in wanted if channel in FOR_PROGRAMS or one.kind in FOR_PEOPLE}
+        missed = due - set(taken)
         unknown = {one.event for one in taken} - {event.id for event in events}
         print(
-            f"{channel}: {len(wanted)} messages due, {len(missed)} not told, {again} told again, "
+            f"{channel}: {len(due)} messages due, {len(missed)} not told, {again} told again, "
             f"{len(unknown)} about no event; the server was killed {kills} times"
         )
         problems += [f"{channel}: not told: {one.event} {one.kind}" for one in sorted(missed)[:5]]

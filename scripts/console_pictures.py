@@ -43,8 +43,15 @@ class Shot(NamedTuple):
 
 
 def show_heat(page: Page) -> None:
-    """Show the heat map of an event."""
+    """Show the heat map of an event, at its strongest moment."""
     page.keyboard.press("h")
+    page.evaluate(
+        """() => {
+            const { lead, peak } = document.getElementById("stage").dataset;
+            document.getElementById("clip").currentTime = Number(lead) + Number(peak) + 0.5;
+        }"""
+    )
+    page.wait_for_timeout(SETTLED)
     page.wait_for_timeout(500)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from habitus.web.database import EventRow
@@ -84,3 +85,8 @@ def test_what_was_called_normal_may_be_missing(soak, video):
     taught = soak.Disturbance(1010.0, 1013.0, "called normal")
     found = soak.playback_counts(video, played(50.0, 290.0), [taught])
     assert not found.missing
+
+
+def test_counts_of_any_kind_are_shown_as_a_table(soak):
+    row = soak._row("stream-mpegts", "3 clear of 5", np.int64(0), np.int64(1), 0)
+    assert "| stream-mpegts | 3 clear of 5 |" in soak.table([row])

@@ -47,6 +47,8 @@ class PushService(ThreadingHTTPServer):
         self.status = 201
         self.shown: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.taken: list[float] = []
+        """When each of them came."""
 
     @property
     def endpoint(self) -> str:
@@ -108,6 +110,7 @@ class _Take(BaseHTTPRequestHandler):
             news = self.server.read(body)
             if status < 300:
                 self.server.headers.append(dict(self.headers))
+                self.server.taken.append(time.time())
                 self.server.shown.append(news)
         except Exception:  # whatever is wrong with it, it is refused
             status = 403

@@ -101,6 +101,15 @@ def test_the_video_is_ruled_by_keys(playing_site: Site) -> None:
     expect(page.locator(":fullscreen")).to_have_count(0)
 
 
+def test_what_stands_still_is_not_live(playing_site: Site) -> None:
+    page = playing_site.visit(f"/cameras/{CAMERA}").page
+    expect(page.locator("#view")).to_have_class(re.compile("playing"))
+    expect(page.locator("#said")).to_have_text("live")
+    page.keyboard.press("k")
+    expect(page.locator("#said")).to_have_text(re.compile(r"\d\d:\d\d:\d\d"))
+    expect(page.locator("#to-live")).to_have_attribute("aria-pressed", "false")
+
+
 def test_the_timeline_plays_the_moment_that_is_clicked(playing_site: Site) -> None:
     at = time.time() - 40
     page = playing_site.visit(f"/cameras/{CAMERA}?at={at}").page

@@ -100,10 +100,10 @@ def test_tiles_follow_what_is_judged_and_a_lost_camera_does_nothing(empty_site: 
     expect(line).to_have_attribute("d", "")
     judge(console, "south")
     judge(console, "north")
-    expect(line).to_have_attribute("d", re.compile(r"^M120.0 1.0$"))
+    expect(line).to_have_attribute("d", re.compile(r"^M120.0 23.0$"))
     judge(console, "north", normality=-15.0)
-    expect(line).to_have_attribute("d", re.compile(r"120.0 23.0$"))
-    expect(page.locator("#tile-north .spark .level")).to_have_attribute("d", re.compile("^M0 1.0"))
+    expect(line).to_have_attribute("d", re.compile(r"120.0 1.0$"))  # what is unusual goes up
+    expect(page.locator("#tile-north .spark .level")).to_have_attribute("d", re.compile("^M0 23.0"))
     expect(page.locator("#tile-north")).to_contain_text("behaviour 2")
     expect(page.locator("#tile-south")).not_to_contain_text("behaviour")
     with console.database.transaction() as session:

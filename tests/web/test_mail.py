@@ -1,18 +1,11 @@
-import asyncio
-import email
-import email.policy
 import ssl
-import threading
 import time
 from collections.abc import Iterator
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
-from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword
 
 from habitus import InvalidInputError
 from habitus.web import channels
@@ -22,74 +15,12 @@ from habitus.web.outbox import HOUR
 from habitus.web.server import Console
 from reference.certificates import make_certificate
 from reference.consoles import add_camera
+from reference.mail_server import PASSWORD, USER, Post
 from reference.processes import wait_until
-from reference.streams import free_port
 from reference.telling import a_trouble, add_channel, all_told, an_event, outbox, outcomes, tell
 
-USER, PASSWORD = "user", "pass%word"
 pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 JPEG = b"\xff\xd8\xff\xe0 a picture \xff\xd9"
-
-
-class Post:
-    """A mail server of one user; it refuses all mail while `full`."""
-
-    def __init__(self, **options: Any) -> None:
-        self.mail: list[EmailMessage] = []
-        self.full = False
-        self.gate = threading.Event()
-        self.gate.set()
-        self.port = free_port()
-        self._controller = Controller(
-            self,
-            hostname="127.0.0.1",
-            port=self.port,
-            authenticator=self._authenticate,
-            **{"auth_required": True, "auth_require_tls": False, **options},
-        )
-        self._controller.start()
-
-    def _authenticate(
-        self, _server: Any, _session: Any, _envelope: Any, _how: str, data: Any
-    ) -> Any:
-        known = isinstance(data, LoginPassword) and data.password == b"pass%word"
-        return AuthResult(success=known, handled=False)
-
-    async def handle_DATA(self, _server: Any, _session: Any, envelope: Envelope) -> str:
-        if self.full:
-            return "452 the mailbox is full"
-        while not self.gate.is_set():
-            await asyncio.sleep(0.01)
-        content = envelope.content
-        assert isinstance(content, bytes)
-        found = email.message_from_bytes(content, policy=email.policy.default)
-        assert isinstance(found, EmailMessage)
-        self.mail.append(found)
-        return "250 taken"
-
-    async def handle_RCPT(
-        self, _server: Any, _session: Any, envelope: Envelope, address: str, _options: Any
-    ) -> str:
-        if address.startswith("nobody"):
-            return "550 there is no such mailbox"
-        envelope.rcpt_tos.append(address)
-        return "250 OK"
-
-    def settings(self, **changes: Any) -> dict[str, Any]:
-        """Settings of a channel that is no address of Apprise."""
-        server = {"host": "localhost", "port": self.port, "security": "none"}
-        people = {"from": "Habitus <habitus@example.org>", "to": "me@example.org, you@example.org"}
-        return {**server, "username": USER, "password": PASSWORD, **people, **changes}
-
-    def url(self, password: str = PASSWORD) -> str:
-        return (
-            f"mailto://{USER}:{quote(password)}@127.0.0.1:{self.port}?smtp=127.0.0.1&mode=insecure"
-            "&from=habitus@example.org&to=me@example.org"
-        )
-
-    def close(self) -> None:
-        self.gate.set()
-        self._controller.stop()
 
 
 @pytest.fixture

@@ -450,6 +450,28 @@ def test_events_are_searched_sorted_and_chosen(site: Site, look: Look) -> None:
     assert {card.id for card in alarms(site, "normal")} >= {"first", "second"}
 
 
+def test_all_that_are_shown_are_chosen_and_stay_so(site: Site) -> None:
+    site.happen("cow", explanation="a cow on the left")
+    page = site.visit("/events?words=cow").page
+    page.locator("#event-cow .choose input").check()
+    site.happen("calf", explanation="a cow and its calf")
+    expect(page.locator("#results > .event")).to_have_count(2)
+    page.locator("#act").get_by_role("button", name="All shown").click()
+    expect(page.locator("#act")).to_contain_text("2 chosen")
+    reviews.review(site.console, "cow", "unusual", "bo")
+    expect(page.locator("#event-cow .verdict-unusual")).to_be_visible()
+    expect(page.locator("#event-cow .choose input")).to_be_checked()
+
+
+def test_a_link_to_an_event_is_copied(site: Site) -> None:
+    visit = site.visit(f"/events/{EVENT}", permissions=["clipboard-read", "clipboard-write"])
+    page = visit.page
+    page.keyboard.press("c")
+    expect(page.locator("#toasts")).to_contain_text("link is copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == f"{site.address}/events/{EVENT}"
+
+
 def test_events_are_taken_away_and_noted(site: Site) -> None:
     event = alarms(site)[0].id
     page = site.visit(f"/events/{event}").page
@@ -521,6 +543,30 @@ def test_marks_are_drawn_over_the_clip_in_time_with_it(site: Site, look: Look) -
     expect(page.locator("#marks")).to_be_hidden()
     events = "getComputedStyle(document.getElementById('heat')).pointerEvents"
     assert page.evaluate(events) == "none", "the controls of the video can be used"
+
+
+def test_marks_on_a_picture_are_those_of_its_moment(site: Site) -> None:
+    """A picture shows the strongest moment, which need not be the middle one."""
+    with site.console.database.transaction() as session:
+        event = session.get_one(EventRow, EVENT)
+        event.clip, event.peak = None, event.start + 3
+        boxes = [[10, 10, 40, 40]]
+        track = [{"time": k, "boxes": boxes, "normality": -9.0} for k in range(5)]
+        event.details = event.details | {"start": 0.0, "peak": 3.0, "track": track}
+    page = site.visit(f"/events/{EVENT}").page
+    expect(page.locator("#stage")).to_have_attribute("data-drawn", "3")
+
+
+def test_a_frame_is_as_long_as_the_camera_has_it(site: Site) -> None:
+    page = site.visit(f"/events/{EVENT}").page
+    clip = page.locator("#clip")
+    wait_until(lambda: clip.evaluate("clip => clip.currentTime") > 2, "it runs")
+    page.keyboard.press(",")
+    expect(clip).to_have_js_property("paused", True)
+    before = clip.evaluate("clip => clip.currentTime")
+    page.keyboard.press(".")
+    passed = clip.evaluate("clip => clip.currentTime") - before
+    assert passed == pytest.approx(1 / 12.5, rel=0.1), "as the scenes are rendered"
 
 
 def test_silenced_events_leave_the_queue_and_push_nothing_away(
@@ -862,3 +908,18 @@ def test_a_camera_is_snoozed_and_woken(site: Site, look: Look) -> None:
     page.locator("#snooze-form").get_by_role("button", name="End").click()
     expect(page.locator(".flash.good")).to_contain_text("sent again")
     expect(page.get_by_label("Notifications")).to_be_visible()
+
+
+def test_what_to_expect_of_many_cameras_pushes_no_event_away(site: Site, look: Look) -> None:
+    reason = "an hour of footage cannot tell it: expect 0 to 9 alarms in a day (90 %); of synthetic"
+    with site.console.database.transaction() as session:
+        for camera in session.scalars(select(CameraRow)):
+            camera.state, camera.reason = "watching", reason
+    page = site.visit("/events", **look).page
+    expect(page.locator("#expected")).to_have_js_property("open", False)
+    expect(page.locator("#results .event").first).to_be_in_viewport()
+    page.locator("#expected summary").click()
+    expect(page.locator("#expected p").first).to_be_visible()
+    page.goto(f"{site.address}/events?camera=market-junction")
+    expect(page.get_by_text("expect 0 to 9 alarms in a day (90 %).")).to_be_visible()
+    expect(page.get_by_text("synthetic")).to_have_count(0)

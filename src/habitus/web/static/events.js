@@ -34,9 +34,16 @@ function choose() {
   return true;
 }
 
+function chooseAll() {
+  for (const box of document.querySelectorAll(".choose input")) box.checked = true;
+  countChosen();
+}
+act.querySelector("[data-all]").addEventListener("click", chooseAll);
+
 onKeys({
   j: () => step(1),
   k: () => step(-1),
   x: choose,
+  X: chooseAll,
   "/": () => document.getElementById("words").focus(),
 });

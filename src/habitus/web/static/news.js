@@ -97,6 +97,8 @@ export async function merge(list, address, most = Infinity) {
     } else if (essence(old) === essence(item) || old.contains(document.activeElement)) {
       last = old;
     } else {
+      const [chosen, again] = [old, item].map((each) => each.querySelector(".choose input"));
+      if (chosen && again) again.checked = chosen.checked;
       old.replaceWith(item);
       last = item;
     }

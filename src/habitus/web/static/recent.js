@@ -1,15 +1,15 @@
 // The last minutes of a camera below its picture: back to a moment, on from there, and to now.
 
 import { ask } from "./asking.js";
+import { frameOf, watchFrames } from "./frames.js";
 import { onKeys } from "./keys.js";
 import { onNews } from "./news.js";
 import { mayRun, Player } from "./player.js";
 import { timeText } from "./times.js";
 
-// Seconds from one look at what there is to the next, of a jump, and of a frame.
+// Seconds from one look at what there is to the next, and of a jump.
 const LOOK = 5;
 const JUMP = 10;
-const FRAME = 0.04;
 // Seconds before an event at which its footage begins.
 const BEFORE = 5;
 const part = (id) => document.getElementById(id);
@@ -18,6 +18,7 @@ const clock = () => Date.now() / 1000;
 export function startRecent(camera, timeline, at) {
   const [bar, scrub, said] = ["recent", "scrub", "said"].map(part);
   const player = new Player(part("view"), camera, { changed: show });
+  watchFrames(player.video);
   let spans = [];
   let waiting = 0; // for the end of a drag
   let wanted = mayRun(); // whether the page shows the video where it can
@@ -69,15 +70,14 @@ export function startRecent(camera, timeline, at) {
   const jump = (by) => goTo((player.time ?? clock()) + by);
   const pause = () => {
     if (!player.isPlaying) return toLive();
-    if (!player.video.paused) return player.video.pause();
-    player.live = false;
-    return player.video.play();
+    player.live = false; // what stands still is not of now
+    return player.video.paused ? player.video.play() : player.video.pause();
   };
   const step = (by) => {
     if (!player.isPlaying) return;
     player.video.pause();
     player.live = false;
-    player.video.currentTime += by * FRAME;
+    player.video.currentTime += by * frameOf(player.video);
   };
   // Show a moment of the timeline; returns whether it is there yet.
   const playAt = (time) => has(time) && Boolean(player.seek(time));

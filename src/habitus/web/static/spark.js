@@ -1,5 +1,5 @@
-// The small drawing of how usual the last minutes were: it goes on as documents are judged.
-// With the threshold of alarms in the picture, what is usual looks calm.
+// The small drawing of how unusual the last minutes were: it rises where they were, and goes on as
+// documents are judged. With the threshold of alarms in the picture, what is usual looks calm.
 
 const [WIDTH, HEIGHT] = [120, 24];
 
@@ -33,7 +33,7 @@ function draw(spark, line, threshold) {
   const known = [...line, threshold ?? null].filter((value) => value !== null);
   const low = Math.min(...known);
   const height = Math.max(Math.max(...known) - low, 1);
-  const place = (value) => (HEIGHT - 1 - ((value - low) / height) * (HEIGHT - 2)).toFixed(1);
+  const place = (value) => (1 + ((value - low) / height) * (HEIGHT - 2)).toFixed(1);
   const points = line.map((value, k) => {
     if (value === null) return "";
     const pen = k && line[k - 1] !== null ? "L" : "M";

@@ -1,11 +1,11 @@
 // One event: its clip, and where it was unusual, drawn over the clip in time with it.
 
 import { onKeys } from "./keys.js";
+import { frameOf, watchFrames } from "./frames.js";
 import { drawBoxes, drawHeat, drawTrack, penOver } from "./overlay.js";
 
-// Seconds of a document, a frame's seconds where they are not known, and nats of the hottest cell.
+// Seconds of a document, and nats of the hottest cell.
 const DOCUMENT = 1;
-const FRAME = 0.04;
 const HOTTEST = 5;
 const SPEEDS = [0.25, 0.5, 1, 2, 4];
 const part = (id) => document.getElementById(id);
@@ -15,14 +15,15 @@ const centre = ([left, top, right, bottom]) => [(left + right) / 2, (top + botto
 
 // What the stage has to be drawn, by the seconds from the start of the event.
 function staged() {
-  const { track, lead, width, height } = part("stage").dataset;
+  const { track, lead, peak, width, height } = part("stage").dataset;
   const points = JSON.parse(track);
   const clip = part("clip");
-  const strongest = points[Math.floor(points.length / 2)];
-  const at = clip ? clip.currentTime - Number(lead) : strongest?.at;
-  const now = points.findLast((point) => point.at <= at + 0.001 && at < point.at + 1.5 * DOCUMENT);
+  const at = clip ? clip.currentTime - Number(lead) : Number(peak); // a picture is of the strongest moment
+  const now = clip ? points.findLast((point) => point.at <= at + 0.001 && at < point.at + 1.5 * DOCUMENT) : nearest(points, at);
   return { points, now, at, width: Number(width), height: Number(height) };
 }
+
+const nearest = (points, at) => points.toSorted((one, other) => Math.abs(one.at - at) - Math.abs(other.at - at))[0];
 
 function draw() {
   if (!part("marks")) return;
@@ -69,7 +70,7 @@ function step(by) {
   const clip = part("clip");
   if (!clip) return false;
   clip.pause();
-  clip.currentTime = Math.max(0, Math.min(clip.duration || Infinity, clip.currentTime + by * FRAME));
+  clip.currentTime = Math.max(0, Math.min(clip.duration || Infinity, clip.currentTime + by * frameOf(clip)));
   return true;
 }
 
@@ -118,6 +119,7 @@ export function startClip() {
   const clip = part("clip");
   press();
   if (!clip) return;
+  watchFrames(clip);
   for (const news of ["seeked", "loadeddata", "timeupdate"]) clip.addEventListener(news, draw);
   follow(clip);
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;

@@ -1,4 +1,4 @@
-// How usual a camera's view was: normality as a line, behaviours as a band, events, gaps.
+// How unusual a camera's view was: as a line that rises, behaviours as a band, events, gaps.
 // Zoomed with the wheel, by dragging, or with keys; what is shown is always fetched in that detail.
 
 import uPlot from "./vendor/uplot/uPlot.esm.js";
@@ -161,7 +161,7 @@ export class Timeline {
         drag: { x: true, y: false, setScale: false },
         points: { size: 7, fill: () => this.colours.accent },
       },
-      scales: { x: { time: true, min: this.since, max: this.until }, y: { range: (u, low, high) => this.range(low, high) } },
+      scales: { x: { time: true, min: this.since, max: this.until }, y: { dir: -1, range: (u, low, high) => this.range(low, high) } },
       axes: [
         this.origin === null
           ? { ...axis, space: 70, values: (u, ticks, i, space, step) => ticks.map((t, k) => label(t, step, k === 0 || newDay(ticks, k))) }
@@ -170,7 +170,7 @@ export class Timeline {
       ],
       series: [
         {},
-        { stroke: () => this.colours.accent, width: 1.5, spanGaps: false, points: { show: false }, fill: () => `color-mix(in srgb, ${this.colours.accent} 12%, transparent)`, fillTo: (u) => u.scales.y.min },
+        { stroke: () => this.colours.accent, width: 1.5, spanGaps: false, points: { show: false }, fill: () => `color-mix(in srgb, ${this.colours.accent} 12%, transparent)`, fillTo: (u) => u.scales.y.max },
       ],
       hooks: {
         drawClear: [(u) => this.drawTroubles(u)],
@@ -181,12 +181,12 @@ export class Timeline {
     };
   }
 
-  // Room at the bottom for the band, at the top for the marks.
+  // What is unusual goes up. Room at the bottom for the band, at the top for the marks.
   range(low, high) {
     if (low === null || high === null) return [-10, 0];
     if (this.threshold !== null) [low, high] = [Math.min(low, this.threshold), Math.max(high, this.threshold)];
     const height = Math.max(high - low, 1);
-    return [low - 0.16 * height, high + 0.14 * height];
+    return [low - 0.14 * height, high + 0.16 * height];
   }
 
   // Where alarms begin now; it follows the model and the budget, so that it was another before.
