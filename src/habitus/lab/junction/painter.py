@@ -17,7 +17,7 @@ from habitus.lab.junction.layout import (
 )
 from habitus.lab.junction.raster import (
     NOISE_SIDE,
-    darkened,
+    darken,
     expose,
     noise_field,
     split_planes,
@@ -143,7 +143,8 @@ class Painter:
         """Draw a frame of objects."""
         shadows = np.zeros(self._depths.shape, np.uint8)
         cast_shadows(shadows, self._rows, objects, self._view, self._sun, self._cast_strength)
-        picture = darkened(self._lit, self._shaded, cv2.blur(shadows, (3, 3)))
+        picture = self._lit.copy()
+        darken(picture, self._shaded, np.asarray(cv2.blur(shadows, (3, 3)), np.uint8))
         parts = split_planes(picture)
         order = draw_order(objects, self._view)
         draw_objects(

@@ -76,11 +76,16 @@ def noise_field(rng: np.random.Generator, height: int, width: int) -> NDArray[np
     return np.tile(square, (2 + height // NOISE_SIDE, 2 + width // NOISE_SIDE))
 
 
-def darkened(lit: Image, shaded: Image, mask: NDArray[Any]) -> Image:
-    """Return `lit` where the mask is 0, `shaded` in the luma rows where it is 255, or a blend."""
-    picture, height, share = lit.copy(), len(mask), mask.astype(np.uint16)
-    picture[:height] = (lit[:height] * (255 - share) + shaded[:height] * share + 127) // 255
-    return picture
+@compiled
+def darken(picture: Image, shaded: Image, mask: Image) -> None:
+    """Blend the luma rows of a picture with a shaded one, in place: wholly where the mask is 255.
+
+    Equals ``(picture * (255 - mask) + shaded * mask + 127) // 255``.
+    """
+    for y in range(len(mask)):
+        for x in range(mask.shape[1]):
+            share = np.int32(mask[y, x])
+            picture[y, x] = (picture[y, x] * (255 - share) + shaded[y, x] * share + 127) // 255
 
 
 @compiled
