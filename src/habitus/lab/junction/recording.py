@@ -3,6 +3,7 @@
 import csv
 import math
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -56,6 +57,8 @@ X264_OPTIONS = {
 without the macroblock tree, which reads memory that nobody has written (x264 of FFmpeg 8.1)."""
 KEYFRAME_SECONDS = 2.0
 """Seconds between keyframes."""
+RENDERED_AHEAD = 8
+"""Frames that may wait to be encoded."""
 
 FilePath = str | os.PathLike[str]
 """Path of a file to write."""
@@ -332,11 +335,12 @@ def _encode(scene: Junction, path: str, progress: ProgressCallback) -> None:
         stream.width, stream.height, stream.pix_fmt = scene.width, scene.height, "yuv420p"
         stream.gop_size = max(1, round(KEYFRAME_SECONDS * scene.fps))
         stream.thread_count, stream.options = 1, dict(X264_OPTIONS)
-        with ThreadPoolExecutor(1) as pool:  # renders a frame while the one before is encoded
+        with ThreadPoolExecutor(1) as pool:  # renders frames while those before are encoded
             frames, done = scene.frames(), 0
-            following = pool.submit(next, frames, None)
-            while (picture := following.result()) is not None:
-                following, done = pool.submit(next, frames, None), done + 1
+            ahead = deque(pool.submit(next, frames, None) for _ in range(RENDERED_AHEAD))
+            while (picture := ahead.popleft().result()) is not None:
+                ahead.append(pool.submit(next, frames, None))
+                done += 1
                 frame = av.VideoFrame.from_ndarray(picture, format="yuv420p")
                 container.mux(stream.encode(frame))
                 progress(Progress("rendering", done, scene.n_frames))
