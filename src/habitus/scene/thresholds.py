@@ -59,7 +59,7 @@ ENOUGH = 5
 BURSTS, N_STRETCHES = 2, 16
 """How many times the budget a stretch of normal footage may have, and the number of stretches that
 long footage has at most: the busiest of many has more by chance alone."""
-MOST_RANKED, N_RANKED = 4096, 256
+MOST_RANKED, N_RANKED = 4096, 128
 """Of the documents with the lowest scores, how many bursts are looked for in, and at how many
 thresholds."""
 TABLE = np.expm1(np.linspace(0, np.log(1e6), 257))[1:]
