@@ -23,6 +23,7 @@ from habitus.web.server_log import last_lines
 from habitus.web.server_settings import ServerSettings
 from reference.console_pages import Site
 from reference.consoles import START, add_camera, entry
+from reference.processes import wait_until
 
 
 @pytest.fixture
@@ -266,7 +267,8 @@ def test_backup_restore_and_log_are_on_the_page(
     downloaded.value.save_as(file)
     assert downloaded.value.suggested_filename.endswith(".backup")
     assert "secret.key" in zipfile.ZipFile(file).namelist()
-    assert not list(site.console.settings.data.glob("tmp*"))
+    data = site.console.settings.data
+    wait_until(lambda: not list(data.glob("tmp*")), "the file that was sent is gone")
     broken = tmp_path / "broken.backup"
     broken.write_bytes(file.read_bytes()[:-100])
     page.get_by_label("File of a backup").set_input_files(broken)
