@@ -83,7 +83,7 @@ def test_cameras_are_added_and_changed(console: Console) -> None:
     [
         ("[[camera]\n", "line 1"),
         ('[[camera]]\nname = "a"\naddress = \n', "line 3"),
-        ('\n\n[[camera]]\nname = "a"\n', "line 3: address: field required"),
+        ('\n\n[[camera]]\nname = "a"\n', "line 3: address is missing"),
         (f"{GATE}\n[[camera]]\nadress = 1\n", "line 13: there is no adress, only name, address"),
         (GATE.replace("= 3", '= "3"'), "line 2: alerts_per_day: .*valid number"),
         (GATE.replace("= 3", "= true"), "line 2: alerts_per_day: .*not be true"),

@@ -167,7 +167,7 @@ def test_a_mistake_in_the_camera_file_is_one_line(tmp_path: Path) -> None:
     (data / "cameras.toml").write_text('[[camera]]\nname = "Yard"\n')
     done = command("serve", "--data", data, "--port", 0, cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stderr == f"habitus: {data}/cameras.toml, line 1: address: field required\n"
+    assert done.stderr == f"habitus: {data}/cameras.toml, line 1: address is missing\n"
 
 
 def test_a_missing_extra_is_one_line(tmp_path: Path) -> None:

@@ -140,6 +140,8 @@ def reason_of(errors: Sequence[Any]) -> tuple[Any, str]:
     place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
     if first["type"] == "extra_forbidden":
         return first, f"there is no {place}"
+    if first["type"] == "missing":
+        return first, f"{place or 'the body'} is missing"
     reason = str(first["msg"]).removeprefix("Value error, ")
     return first, f"{place or 'the request'}: {reason[:1].lower()}{reason[1:]}"
 
