@@ -130,6 +130,36 @@ def test_moments_are_alarms_and_the_most_unusual_that_would_join_none(scene):
     assert scores == sorted(scores)
 
 
+def test_a_budget_is_kept_where_nothing_is_as_it_was(scene):
+    # Wrong-way drivers all the time; the last but one is the strongest.
+    every = range(20, 20 + 36 * (JOIN + 2), JOIN + 2)
+    corpus = footage(every, n=every[-1] + 20)
+    counts = corpus.counts.toarray()
+    counts[every[-2]] += 15 * (counts[every[-2]] - counts[every[-2] + 1] > 10)
+    corpus = habitus.Corpus(counts, vocabulary=GRID)
+    budget = 5 * 86_400 / len(corpus)
+    limited, all_of_them = (
+        detect_events(scene.detector(alerts_per_day=budget), corpus, limited=each)
+        for each in (True, False)
+    )
+    assert len(all_of_them.events) > 30
+    lowest, wanted = np.inf, []
+    for event in all_of_them.events:
+        if len(wanted) < 10 or event.normality < lowest:
+            wanted.append(event)
+            lowest = min(lowest, event.normality)
+    assert limited.events == wanted
+    assert len(wanted) < 20
+    assert [moment for moment in limited.moments if moment.alarm] == sorted(
+        wanted, key=lambda event: event.normality
+    )
+    (note,) = set(limited.notes) - set(all_of_them.notes)
+    assert "more documents are below the threshold: after 10 alarms in 8 minutes" in note
+    # A fixed threshold is no promise.
+    fixed = scene.detector(threshold=limited.threshold)
+    assert len(detect_events(fixed, corpus).events) == len(all_of_them.events)
+
+
 def test_lines_are_json_with_a_version(scene):
     (event,) = found(scene, footage([40])).events
     line = event.line()

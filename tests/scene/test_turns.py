@@ -194,7 +194,7 @@ def test_turns_of_other_behaviours_are_refused(scene, tmp_path):
 
 
 def test_what_an_operator_calls_normal_is_so_whosever_turn_it_is(scene, judged):
-    event = replace(events_of(scene, judged)[0], threshold=-2.0)
+    event = replace(events_of(scene, judged)[0], threshold=-2.0, alarm=True)
     assert event.normality < event.threshold
     taught = scene
     for _ in range(30):

@@ -13,6 +13,7 @@ from habitus.ingest.live import LiveDocument
 from habitus.jobs.fork_server import ForkServer
 from habitus.scene.localisation import Box
 from habitus.scene.scene_model import SceneModel
+from habitus.scene.thresholds import AlarmLimit
 from habitus.site.filing import Filing
 from habitus.site.journal import SiteEvent, filed_events
 from habitus.site.judging import Judging, with_accepted
@@ -44,13 +45,16 @@ def filing(fork_server: ForkServer, tmp_path: Path) -> Iterator[Filing]:
     filing.close(within=60)
 
 
-def judging_of(model: Path, filing: Filing, *zones: Zone) -> Judging:
+def judging_of(
+    model: Path, filing: Filing, *zones: Zone, limit: AlarmLimit | None = None
+) -> Judging:
     return Judging(
         SceneModel.load(model),
         Adjust(BUDGET, zones),
         name="camera",
         filing=filing,
         new_id=lambda start: "e1",
+        limit=limit,
     )
 
 
@@ -108,6 +112,21 @@ def test_what_only_twice_the_budget_would_raise_is_no_alarm(
     assert not ended.alarm
     assert not ended.details["alarm"]
     assert not filed(filing, "clip")
+
+
+@pytest.mark.parametrize(("before", "alarm"), [(-1e9, False), (-1e-9, True)])
+def test_beyond_twice_the_budget_only_what_is_less_usual_is_an_alarm(
+    arrivals: list[LiveDocument], model: Path, filing: Filing, before: float, alarm: bool
+):
+    raised = [(60.0 + n, before) for n in range(10)]
+    judging = judging_of(model, filing, limit=AlarmLimit(BUDGET, raised))
+    for arrival in arrivals:
+        judging.take(arrival)
+    judging.end_event()
+    filing.close(within=60)
+    (ended,) = filed(filing, "ended")
+    assert (ended.alarm, ended.quiet) == (alarm, not alarm)
+    assert judging.limit.n_held == 0 if alarm else judging.limit.n_held > 0
 
 
 def test_what_was_accepted_is_counted_as_normal(

@@ -256,6 +256,26 @@ def test_all_alarms_are_shown_and_at_least_some_moments(judged, monkeypatch):
     assert len(every.moments) == len(every.alarms) > 13
 
 
+def test_no_stretch_of_the_footage_has_more_than_twice_the_budget(judged, tmp_path):
+    folder, _ = judged
+    site = shutil.copytree(folder / "site", tmp_path / "site")
+    camera = CameraFolder(site / "south")
+    paths = sorted((site / "south/judged").glob("[0-9]*.jsonl"))
+    for number, path in enumerate(paths):  # each the same, with one that is stronger each
+        header, line, *_ = path.read_text().splitlines()
+        event = {**json.loads(line), "false_alarms_per_day": 1.0, "normality": -20.0}
+        lines = [json.dumps(event)] * 4
+        lines.append(json.dumps({**event, "normality": -30.0 - number}))
+        path.write_text("\n".join([header, *lines, ""]))
+    seconds = len(paths) * LENGTH
+    for budget, n_least in ((5, 10), (10, 20)):  # in all of the footage
+        detection = ArchiveDetection(alerts_per_day=budget * 86_400 / seconds)
+        found = rank_moments([camera], detection, timezone="UTC")
+        assert n_least <= len(found.alarms) < 5 * len(paths)
+        # Whatever is stronger than all before is one.
+        assert sum(moment.normality < -25 for moment in found.alarms) == len(paths)
+
+
 def test_what_could_not_be_judged_is_judged_again_by_another_model(site):
     header = CameraFolder(site / "site/north").judged_path(f"{DAY}T12-02-00")
     known = json.loads(header.read_text().splitlines()[0])

@@ -14,12 +14,13 @@ from habitus.jobs.fork_server import ForkServer
 from habitus.site.journal import SiteEvent, file_event
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.process import CameraJob
-from habitus.web import queries, reviews
+from habitus.web import queries, reviews, store
 from habitus.web.administration import add_camera as add_by_admin
 from habitus.web.administration import remove_camera
 from habitus.web.answers import ReviewOutcome
 from habitus.web.database import CameraRow, EventRow, LearningRow, Minute
 from habitus.web.learner import LearningCandidate, ModelLearner
+from habitus.web.queries import EventFilter
 from habitus.web.server import Console
 from habitus.web.supervisor import Supervisor
 from reference.consoles import START, add_camera, add_playing, entry
@@ -118,6 +119,23 @@ def test_a_process_that_is_killed_is_started_again(
     wait_until(lambda: len(alarms(console)) > n, "events go on")
     wait_for_state(console, "watching")
     assert any("signal 9" in notice.text for notice in console.bulletin.notices())
+
+
+def test_the_budget_survives_a_restart(
+    console: Console, playing: str, supervised: Callable[..., Supervisor]
+) -> None:
+    with console.database.transaction() as session:
+        for number in range(10):
+            before = entry(f"b{number}", start=time.time(), normality=-1e9)
+            store.ingest(session, "north", before)
+
+    def held_back() -> list[SiteEvent]:
+        with console.database.session() as session:
+            return queries.events(session, EventFilter(quiet=True)).events
+
+    supervised()
+    wait_until(held_back, "an event that ten alarms just before keep from being one")
+    assert len(alarms(console)) == 10
 
 
 def test_a_process_that_hangs_is_killed(

@@ -153,6 +153,7 @@ def detect_events(
     share: float | None = None,
     n_top: int = N_TOP,
     localise_all: bool = False,
+    limited: bool = True,
 ) -> Detection:
     """Judge every document, and join the abnormal ones to events.
 
@@ -171,6 +172,9 @@ def detect_events(
         Least likely words that a document is localised by.
     localise_all
         Whether to localise every judged document, not only the abnormal ones.
+    limited
+        Whether alarms keep to the detector's budget where the footage is unlike any that was learnt
+        from: see `habitus.scene.thresholds.AlarmLimit`.
 
     Returns
     -------
@@ -183,8 +187,13 @@ def detect_events(
     if share is not None and judgements.judged.any():
         threshold = share_threshold(judgements.normality[judgements.judged], share)
     joiner = EventJoiner(detector, source=source, n_top=n_top)
+    if share is not None or not limited:
+        joiner.limit = None
     abnormal_words, events = _joined_events(joiner, corpus, judgements, threshold, localise_all)
     moments = _ranked_moments(joiner, corpus, judgements, threshold, events)
+    notes = detector.notes if share is None else ()
+    if joiner.limit is not None and joiner.limit.n_held:
+        notes = (*notes, joiner.limit.in_words())
     filtered, judged = judgements.filtered, judgements.judged
     return Detection(
         source=source,
@@ -205,7 +214,7 @@ def detect_events(
         expected_false_alarms=detector.expected_alarms(
             len(corpus) * detector.model.clip_, n_judged=int(judged.sum()), threshold=threshold
         ),
-        notes=detector.notes if share is None else (),
+        notes=notes,
     )
 
 

@@ -237,6 +237,8 @@ class Detector:
         """By habits, whether the normality by the topic model is part of the score."""
         self.notes: tuple[str, ...] = ()
         """What there is to say about the threshold, one line each."""
+        self.alerts_per_day: float | None = None
+        """The budget, where there is one."""
         self.threshold = self._threshold(threshold, share, alerts_per_day)
         self.log_predicted = self._opening(start)
         self._recent: list[int] = []
@@ -468,7 +470,8 @@ class Detector:
         scores, judged = self._normal("a threshold other than a fixed value")
         if share is not None:
             return self._as_normality(share_threshold(scores[judged], share))
-        bar = self.bar(AlertSettings.BUDGET if alerts_per_day is None else alerts_per_day)
+        self.alerts_per_day = AlertSettings.BUDGET if alerts_per_day is None else alerts_per_day
+        bar = self.bar(self.alerts_per_day)
         self.notes = bar.notes
         return bar.threshold
 

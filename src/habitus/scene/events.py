@@ -32,6 +32,7 @@ from habitus.scene.localisation import (
     motion_in_words,
     turn_in_words,
 )
+from habitus.scene.thresholds import AlarmLimit
 from habitus.schema import (
     Count,
     Nats,
@@ -199,7 +200,8 @@ class EventJoiner:
     """Join abnormal documents that follow each other to events, as they come.
 
     Nothing but the strongest document of the event under way is remembered. `source` names the
-    video, stream or corpus; `n_top` least likely words localise, where habits do not.
+    video, stream or corpus; `n_top` least likely words localise, where habits do not. Where the
+    detector has a budget, `limit` keeps it.
     """
 
     def __init__(self, detector: Detector, *, source: str = "", n_top: int = N_TOP) -> None:
@@ -209,6 +211,8 @@ class EventJoiner:
         self.word_given_behaviour = model.parameters_.word_given_behaviour
         self.long_run = long_run_shares(model.parameters_.xi)
         self.names: SceneNames = UNNAMED
+        budget = detector.alerts_per_day
+        self.limit = None if budget is None else AlarmLimit(budget)
         self.open: Event | None = None
         """The event under way, if any."""
         self.quiet = 0
@@ -230,13 +234,15 @@ class EventJoiner:
         `localise` returned for it, if that is known already.
         """
         before, self.behaviour_before = self.behaviour_before, judgement.behaviour
+        if self.limit is not None:
+            self.limit.seconds += self.model.clip_
         if judgement.abnormal:
             where = where or self.localise(document, judgement)
             placed = self.names.placed(where.boxes)
-            if judgement.normality < placed.listed:
+            event = self._event(float(time), judgement, where, before, threshold, number)
+            event = self._limited(_as_placed(event, placed))
+            if event.alarm or (placed.threshold is not None and event.normality < placed.listed):
                 self.quiet = 0
-                event = self._event(float(time), judgement, where, before, threshold, number)
-                event = _as_placed(event, placed)
                 self.open = event if self.open is None else _joined(self.open, event)
                 return None
         self.quiet += 1
@@ -278,12 +284,22 @@ class EventJoiner:
         number: int,
         before: int = -1,
     ) -> Event:
-        """Return one document as an event of its own, whether it is abnormal or not.
+        """Return one document as an event of its own, no alarm, whether it is abnormal or not.
 
         `before` is the behaviour of the document before it, counted from 0; -1 if there is none.
         """
         where = self.localise(document, judgement)
-        return self._event(time, judgement, where, before, threshold, number)
+        moment = self._event(time, judgement, where, before, threshold, number)
+        return replace(moment, alarm=False)
+
+    def _limited(self, event: Event) -> Event:
+        """Return a document's event, which is an alarm as far as the budget goes."""
+        if self.limit is None or not event.alarm:
+            return event
+        if self.open is not None and self.open.alarm:
+            self.limit.lower(event.normality)
+            return event
+        return replace(event, alarm=self.limit.allows(event.normality))
 
     def _by_habits(self, judgement: HabitJudgement, habits: HabitModel) -> AbnormalWords:
         """Return where a document is unusual by habits, in the model's words."""

@@ -20,11 +20,13 @@ that `ENOUGH` alarms take, its threshold is the highest score at which the rate 
 the budget with a probability of `CONFIDENCE`. Shorter footage cannot promise as much: there the
 expected rate is the budget. Alarms also come in bursts, such as a night with insects among quiet
 ones, which a rate over weeks hides: no stretch of the footage in which the budget allows `ENOUGH`
-alarms has more than `BURSTS` times as many.
+alarms has more than `BURSTS` times as many. Footage to come may be unlike any that was learnt
+from, as the first rain is: `AlarmLimit` holds the same there.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -424,6 +426,63 @@ class Tail:
         n_runs = int(self.n_runs[0])
         steps = bisected(lambda s: self._keeps(alerts, n_documents, n_runs, excess(s)), 0.0, 700.0)
         return float(self.level - self.unit * np.expm1(steps))
+
+
+class AlarmLimit:
+    """Keeps alarms within `BURSTS` times their budget, whatever happens.
+
+    Once there were so many in the time in which the budget allows `ENOUGH`, only what is less usual
+    than all of them is an alarm: a crowd that flees on the day of the first rain still is. `raised`
+    are alarms of before: how many seconds ago, and their normality.
+
+    Examples
+    --------
+    >>> limit = AlarmLimit(alerts_per_day=5)
+    >>> for _ in range(100):
+    ...     limit.seconds += 600
+    ...     if limit.allows(-7.0):
+    ...         last = limit.seconds
+    >>> last, limit.allows(-9.0), limit.allows(-8.0)
+    (6000.0, True, False)
+    """
+
+    def __init__(self, alerts_per_day: float, raised: Iterable[tuple[float, float]] = ()) -> None:
+        self.alerts_per_day = alerts_per_day
+        self.seconds = 0.0
+        """Of footage so far."""
+        self.n_held = 0
+        """Documents that were no alarm because of it."""
+        self._raised = deque(sorted((-ago, normality) for ago, normality in raised))
+        """Time and lowest normality of the latest alarms."""
+
+    @property
+    def stretch(self) -> float:
+        """Seconds of footage in which the budget allows `ENOUGH` alarms."""
+        return ENOUGH * DAY / self.alerts_per_day
+
+    def allows(self, normality: float) -> bool:
+        """Return whether there may be an alarm now; if so, there is one."""
+        while self._raised and self._raised[0][0] <= self.seconds - self.stretch:
+            self._raised.popleft()
+        if len(self._raised) >= BURSTS * ENOUGH and normality >= min(n for _, n in self._raised):
+            self.n_held += 1
+            return False
+        self._raised.append((self.seconds, normality))
+        return True
+
+    def lower(self, normality: float) -> None:
+        """Take the normality of a further document of the latest alarm."""
+        if self._raised:
+            seconds, lowest = self._raised.pop()
+            self._raised.append((seconds, min(lowest, normality)))
+
+    def in_words(self) -> str:
+        """Say what it has done."""
+        return (
+            f"{self.n_held} more documents are below the threshold: after {BURSTS * ENOUGH} alarms "
+            f"in {duration_in_words(self.stretch)}, for which the budget is {ENOUGH}, only what is "
+            "less usual than these is an alarm"
+        )
 
 
 class Bar(NamedTuple):

@@ -51,7 +51,7 @@ class SiteEvent:
     zone: str = ""
     """Name of the zone that it is in, if any."""
     quiet: bool = False
-    """Whether it would be an alarm, but for its zone."""
+    """Whether it would be an alarm, but for its zone or for too many alarms before it."""
     normality: float
     threshold: float
     probability: float | None = None

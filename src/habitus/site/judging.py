@@ -20,6 +20,7 @@ from habitus.scene.detector import Judgement
 from habitus.scene.events import Event
 from habitus.scene.localisation import Box, Placed, SceneNames, place_in_words
 from habitus.scene.scene_model import SceneModel
+from habitus.scene.thresholds import AlarmLimit
 from habitus.schema import decoded
 from habitus.site.filing import Filing, PicturedEvent
 from habitus.site.journal import SiteEvent
@@ -66,8 +67,8 @@ class Judging(SceneNames):
     drawn, of the budget that holds where the document is unusual, unless that place is quiet.
     Sentences name zones and behaviours as people do. `new_id` makes the id of an event that starts
     at a time; `speed` is the number of seconds of video in a second; `clock` gives the local time
-    by which zones have their hours, None where nobody knows it. A model that cannot judge video is
-    a HabitusError.
+    by which zones have their hours, None where nobody knows it; `limit` keeps the largest budget,
+    also over several models. A model that cannot judge video is a HabitusError.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Judging(SceneNames):
         new_id: Callable[[float], str],
         speed: float = 1.0,
         clock: Callable[[float], datetime] | None = datetime.fromtimestamp,
+        limit: AlarmLimit | None = None,
     ) -> None:
         vocabulary = scene.model.vocabulary_
         if vocabulary is None:
@@ -90,6 +92,8 @@ class Judging(SceneNames):
         detector = scene.detector(alerts_per_day=alerts.alerts_per_day)
         self.observer = Observer(detector, name, monitor)
         self.observer.joiner.names = self
+        self.limit = limit or AlarmLimit(alerts.alerts_per_day)
+        self.observer.joiner.limit = self.limit
         self.detector, self.habits = detector, detector.habits
         self.filing, self.new_id, self.speed, self.clock = filing, new_id, speed, clock
         self.time = 0.0
@@ -132,6 +136,7 @@ class Judging(SceneNames):
             if budget != alerts.alerts_per_day
         }
         self.detector.threshold = max(each[-1] for each in thresholds.values())
+        self.limit.alerts_per_day = max(thresholds)
         own = bars[alerts.alerts_per_day][SHARES.index(1.0)]
         self.notes: tuple[str, ...] = (*own.notes, *zones.notes)
         self.behaviour_names = dict(alerts.behaviour_names)

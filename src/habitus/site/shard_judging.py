@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
@@ -27,6 +28,7 @@ from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.rarity import duration_in_words
 from habitus.scene import Detector, Event, SceneModel, detect_events
 from habitus.scene.camera_check import CameraCheck
+from habitus.scene.thresholds import AlarmLimit
 from habitus.schema import Count, NotNegative, Text, decoded
 from habitus.settings import AlertSettings
 from habitus.site.camera_models import learnt_of
@@ -287,7 +289,7 @@ def _judged(
     threshold: float,
 ) -> JudgedShard:
     detector.new_sequence()
-    detection = detect_events(detector, corpus, source=source)
+    detection = detect_events(detector, corpus, source=source, limited=False)
     n_kept = max(len(detection.events), LEAST_MOMENTS)
     lines = [_header(task, int(detection.judged.sum()), detection.seconds)]
     for event in detection.moments[:n_kept]:
@@ -322,28 +324,44 @@ def rank_moments(
     cameras: Sequence[CameraFolder], detection: ArchiveDetection, *, timezone: str | None = None
 ) -> ArchiveDetection:
     """Add the most unusual moments of all cameras, which share the budget, to what was judged."""
-    kept: list[Event] = []
+    judged: list[list[tuple[float, Event]]] = []
     for camera in cameras:
-        seconds = 0.0
+        seconds, of_camera = 0.0, []
         for clock in sorted(path.stem for path in (camera.path / "judged").glob("[0-9]*.jsonl")):
             header = judged_header(camera, clock)
             if header is None:
                 continue
-            seconds += header["seconds"]
             if header["reason"]:
                 detection.troubles.append(f"{camera.camera}: {clock}: {header['reason']}")
-            kept += _events_of(camera.judged_path(clock), first=2)
+            events = _events_of(camera.judged_path(clock), first=2)
+            of_camera += [(seconds + _offset(event), event) for event in events]
+            seconds += header["seconds"]
         detection.n_cameras += seconds > 0
         detection.seconds += seconds
-    share = detection.share
+        judged.append(of_camera)
+    kept = [moment for of_camera in judged for moment in _limited(of_camera, detection.share)]
     kept.sort(key=lambda moment: (_rank(moment), moment.camera, moment.start))
-    n_alarms = sum(_rank(moment) <= share for moment in kept)
     zone = None if timezone is None else ZoneInfo(timezone)
     detection.moments = [
-        replace(moment, alarm=_rank(moment) <= share, clock=_iso(moment.start, zone))
-        for moment in kept[: max(n_alarms, MOST_MOMENTS)]
+        replace(moment, clock=_iso(moment.start, zone))
+        for rank, moment in enumerate(kept)
+        if moment.alarm or rank < MOST_MOMENTS
     ]
     return detection
+
+
+def _offset(event: Event) -> float:
+    """Return how many seconds of its recording come before an event."""
+    first, last = event.first_document or 0, event.last_document or 0
+    return first * (event.end - event.start) / (last - first + 1)
+
+
+def _limited(judged: Sequence[tuple[float, Event]], share: float) -> Iterator[Event]:
+    """Yield moments of a camera, each after so many seconds of footage, as alarms or not."""
+    limit = AlarmLimit(share)
+    for limit.seconds, event in sorted(judged, key=itemgetter(0)):
+        alarm = _rank(event) <= share and limit.allows(event.normality)
+        yield replace(event, alarm=alarm)
 
 
 def _rank(moment: Event) -> float:

@@ -28,6 +28,7 @@ from habitus.jobs.fork_server import ForkServer
 from habitus.scene.camera_monitor import FAULTS
 from habitus.scene.detector import Judgement
 from habitus.scene.scene_model import SceneModel
+from habitus.scene.thresholds import AlarmLimit
 from habitus.site.filing import Filing
 from habitus.site.footage import FootageWriter
 from habitus.site.judging import Judging, with_accepted
@@ -121,6 +122,11 @@ class Watcher:
                 parameter="speed",
             )
         self.alerts = job.alerts
+        now, speed = time.time(), self.speed or 1.0
+        known = () if job.kind == "recording" else job.raised
+        self.limit = AlarmLimit(
+            job.alerts.alerts_per_day, [((now - t) * speed, n) for t, n in known]
+        )
         self.state: StateChanged | None = None
         self.size: tuple[int, int] | None = None
         self.judging: Judging | None = None
@@ -237,6 +243,7 @@ class Watcher:
                 new_id=self._new_id,
                 speed=self.speed or 1.0,
                 clock=self._clock(),
+                limit=self.limit,
             )
         except HabitusError as error:
             self._remark(f"the model cannot be used: {error}")

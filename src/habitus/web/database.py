@@ -227,7 +227,7 @@ class EventRow(Base):
     zone: Mapped[str] = mapped_column(default="")
     """Name of the zone that it is in, if any."""
     quiet: Mapped[bool] = mapped_column(default=False)
-    """Whether it would be an alarm, but for its zone."""
+    """Whether it would be an alarm, but for its zone or for too many alarms before it."""
     normality: Mapped[float]
     threshold: Mapped[float]
     probability: Mapped[float | None]

@@ -127,7 +127,7 @@ class EventFilter(BaseModel):
     zone: Annotated[str, Field(max_length=100)] = ""
     """Name of a zone."""
     quiet: bool = False
-    """Those that would be alarms but for their zone, in place of alarms."""
+    """In place of alarms, those that would be alarms but for their zone or too many others."""
 
     @classmethod
     def of_page(cls, query: QueryParams) -> "EventFilter":

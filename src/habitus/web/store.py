@@ -42,6 +42,8 @@ NOTIFIED_AFTER = 60.0
 """Seconds that a trouble lasts before anybody is notified."""
 SECONDS = 60
 """Seconds of a minute, each with a normality and a behaviour."""
+MOST_REMEMBERED = 20
+"""Alarms of a camera that a new process of it knows."""
 SAID = ("start", "alarm", "at_half", "unusual", "zone", "quiet", "details", *OF_EVENT)
 """What a camera's process says of an event."""
 
@@ -267,6 +269,17 @@ def behaviour_names(session: Session, camera: CameraRow) -> dict[int, str]:
     """Return what people call the behaviours of a camera's model, by number from 1."""
     learning = latest_learning(session, camera)
     return {int(number): name for number, name in learning.names.items()} if learning else {}
+
+
+def latest_alarms(session: Session, camera_id: str) -> tuple[tuple[float, float], ...]:
+    """Return time and normality of the latest alarms of a camera."""
+    query = (
+        select(EventRow.start, EventRow.normality)
+        .where(EventRow.camera_id == camera_id, EventRow.alarm.is_(True))
+        .order_by(EventRow.start.desc())
+        .limit(MOST_REMEMBERED)
+    )
+    return tuple((start, normality) for start, normality in session.execute(query))
 
 
 def forget_interrupted(session: Session) -> None:

@@ -276,9 +276,10 @@ class Supervisor:
                 self._removed -= found.keys()
             self._read_accepted(session, found)
             names = {key: store.behaviour_names(session, row) for key, row in found.items()}
+            raised = {key: store.latest_alarms(session, key) for key in found}
             jobs = {
-                camera.id: self._job(camera, self._accepted[camera.id][1], names[camera.id])
-                for camera in found.values()
+                key: self._job(camera, self._accepted[key][1], names[key], raised[key])
+                for key, camera in found.items()
             }
         for camera_id, job in jobs.items():
             camera = found[camera_id]
@@ -305,7 +306,11 @@ class Supervisor:
             self._accepted[camera_id] = known
 
     def _job(
-        self, camera: CameraRow, accepted: tuple[dict[str, Any], ...], names: dict[int, str]
+        self,
+        camera: CameraRow,
+        accepted: tuple[dict[str, Any], ...],
+        names: dict[int, str],
+        raised: tuple[tuple[float, float], ...],
     ) -> CameraJob | None:
         try:
             sealed = self.console.vault.open(camera.secret_address)
@@ -324,6 +329,7 @@ class Supervisor:
             options={**camera.options, "learn_days": camera.learn_days},
             model=camera.model,
             accepted=accepted,
+            raised=raised,
         )
 
     def _want(self, job: CameraJob, *, wanted: bool, ended: bool) -> None:
