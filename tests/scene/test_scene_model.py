@@ -245,6 +245,24 @@ def test_accepting_an_event_tells_which_alarms_it_silences(scene, alarms):
     assert many.silenced([replace(fifty, alarm=False), replace(other, moment=())]) == []
 
 
+def test_what_lies_between_two_documents_of_an_event_is_normal_with_it(scene, alarms):
+    """The same footage may be cut into documents half a second later."""
+    one, other = (e for e in alarms if e.peak_document in (50, 120))
+    (a,), (b,) = one.track, other.track
+    strongest = min(one, other, key=lambda event: event.normality)
+    points = (replace(a, time=10.0), replace(b, time=11.0))
+    event = replace(strongest, start=10.0, peak=10.0, end=12.0, track=points)
+    votes = [moment.votes.codes(GRID) for moment in scene.accept(event).scene.habits.accepted]
+    cells = [set(GRID.cells(codes).tolist()) for codes in votes]
+    assert len(votes) == 4
+    assert cells[2] == cells[3] == cells[0] | cells[1]
+    for codes, first in zip(votes[2:], (a, b), strict=True):
+        assert set(first.moment) <= set(codes.tolist())
+    assert scene.accept(event).scene.withdraw(event).habits.accepted == ()
+    apart = replace(event, track=(points[0], replace(b, time=12.0)), end=13.0)
+    assert len(scene.accept(apart).scene.habits.accepted) == 2
+
+
 def test_withdrawing_gives_back_the_former_model_to_the_bit(scene, alarms, tmp_path):
     one, other = alarms[0], alarms[-1]
     before = contents(scene), surprisals(scene)

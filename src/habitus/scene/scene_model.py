@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import pairwise
 from typing import Any, NamedTuple, NotRequired
 
 import numpy as np
@@ -154,7 +155,9 @@ class SceneModel:
     def accept(self, event: Event, *, recent: Sequence[Event] = ()) -> "Acceptance":
         """Count all documents of an event as normal; `withdraw` takes that back.
 
-        They are counted once, or as many of `TIMES` as it takes until none is an alarm again.
+        They are counted once, or as many of `TIMES` as it takes until none is an alarm again. What
+        two in a row show together is counted as they are: the same footage in documents that begin
+        half a second later shows parts of both.
 
         Parameters
         ----------
@@ -170,7 +173,7 @@ class SceneModel:
             its strongest document is counted once: it may take several to silence an alarm.
         """
         known = self._known_habits("told what is normal", "model")
-        moments = _moments(event, known)
+        moments = self._moments(event, known)
         for times in TIMES if event.track else TIMES[:1]:
             habits = known
             for votes, standing in moments:
@@ -183,9 +186,25 @@ class SceneModel:
     def withdraw(self, event: Event) -> "SceneModel":
         """Return the model without an event that was accepted, to the bit as if it never was."""
         habits = self._known_habits("told what is normal", "model")
-        for votes, standing in _moments(event, habits):
+        for votes, standing in self._moments(event, habits):
             habits = habits.withdraw(votes, clock=event.minute, standing=standing)
         return replace(self, habits=habits)
+
+    def _moments(self, event: Event, habits: HabitModel) -> list[tuple[Votes, StandingCells]]:
+        """Return what is counted where an event is normal: see `accept`."""
+        v, track = habits.vocabulary, [point for point in event.track if point.moment]
+        in_a_row = (
+            (one, other)
+            for one, other in pairwise(track)
+            if other.time - one.time < 1.5 * self.model.clip_
+        )
+        together = (
+            _together(votes.moment, others.moment, v)
+            for one, other in in_a_row
+            for votes, others in ((one, other), (other, one))
+        )
+        between = [(votes, StandingCells.unknown()) for votes in together]
+        return _moments(event, habits) + between
 
     def silenced(self, recent: Sequence[Event]) -> list[Event]:
         """Return the alarms none of whose documents is below their threshold any more."""
@@ -277,6 +296,12 @@ def _moments(event: Event, habits: HabitModel) -> list[tuple[Votes, StandingCell
         )
     unlike = {(each.moment, each.standing, each.ages): each for each in documents}
     return [_moment(each, habits.vocabulary) for each in unlike.values()]
+
+
+def _together(codes: Sequence[int], others: Sequence[int], v: Vocabulary) -> Votes:
+    """Return the votes of two documents as one: where both have one, the first does."""
+    by_cell = {code // v.per_cell: code for code in (*others, *codes)}
+    return Votes.of_codes(np.array([by_cell[cell] for cell in sorted(by_cell)]), v)
 
 
 def _moment(document: Event | TrackPoint, v: Vocabulary) -> tuple[Votes, StandingCells]:
