@@ -12,6 +12,8 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     _open_standard_files()
+    # Work is shared among processes; threads of a product of small matrices wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()  # what is imported stays: looking for the rest is a sixth of the time
     if sys.argv[1:2] == ["extract"] and "--help" not in sys.argv:
         _load_decoding()
