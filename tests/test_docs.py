@@ -178,10 +178,24 @@ def test_the_code_of_a_page_runs(page, workplace):
 
 
 def executed(line: str, folder: Path) -> "Done | subprocess.CompletedProcess[str]":
-    """Run a line of a shell: what is one command of ours, here."""
+    """Run a line of a shell: what is one command of ours, or a loop of them, here."""
     words = shlex.split(line.replace("\\\n", " "))
     if words[0] == "habitus" and not set("|<>;&$*") & set(line):
         return habitus(*words[1:], cwd=folder)
+    if words[0] == "for" and not set("|<>&") & set(line):
+        runs = [habitus(*given, cwd=folder) for given in arguments_within(line)]
+        returncodes, *said = zip(*runs, strict=True)
+        return Done(max(returncodes), *map("".join, said))
+    return in_shell(line)
+
+
+def arguments_within(loop: str) -> list[list[str]]:
+    """Return what a loop gives to each of our commands."""
+    told = in_shell(f'habitus() {{ printf "%s\\0" "$@"; echo; }}\n{loop}')
+    return [given.split("\0")[:-1] for given in told.stdout.splitlines()]
+
+
+def in_shell(line: str) -> "subprocess.CompletedProcess[str]":
     shell = ["bash", "-c", line]
     return subprocess.run(shell, capture_output=True, text=True, check=False)
 

@@ -166,8 +166,9 @@ def damaged(data, steps):
     return data
 
 
-@pytest.mark.parametrize("name", USES)
+@pytest.mark.parametrize("name", [name for name in USES if name != "gibbs-model"])
 def test_damaged_files(folder, name):
+    """Of models, one: what a checksum tells does not depend on how they were learnt."""
     whole = (folder / name).read_bytes()
     path = folder / f"damaged-{name}"
     if name == "clips.csv":  # of clips that are not there
@@ -232,13 +233,16 @@ def forge(header, path, value):
             header[last] = value
 
 
-@pytest.mark.parametrize("name", ["corpus", "em-model", "gibbs-model"])
-def test_forged_files_with_the_right_checksum(folder, name):
+@pytest.mark.parametrize(
+    ("name", "examples"), [("corpus", 600), ("em-model", 400), ("gibbs-model", 250)]
+)
+def test_forged_files_with_the_right_checksum(folder, name, examples):
+    """Less often of the last, which has nearly all fields of the one before."""
     kind = name.rpartition("-")[2]
     header, tensors = FileFormat(kind, 9).read(folder / name)
     path = folder / f"forged-{name}"
 
-    @settings(FUZZ, max_examples=600)
+    @settings(FUZZ, max_examples=examples)
     @given(
         st.lists(
             st.tuples(st.sampled_from(paths_of(header)), st.sampled_from([*ODD, ...])), max_size=2

@@ -65,10 +65,9 @@ SHARE = ("--measure", "habits", "--share", 0.2)
 SIZES = ("--behaviours", 2, "--topics", 4)
 METHOD = ("--methods", "em-1", "--runs", 2)
 RECORDINGS = f"recordings/{PATTERN}"
-EXTRACT = ("extract", VIDEO_FILE, "-o", "a.corpus", "--jobs", 2)
 COMMANDS = {
     ("--version",): set(),
-    EXTRACT: DECODING,
+    ("extract", VIDEO_FILE, "-o", "a.corpus", "--jobs", 2): DECODING,
     ("learn", "a.corpus", "-o", "a.model", "--restarts", 1): JUDGING,
     ("show", "a.model"): KERNELS | PICTURES,
     ("detect", VIDEO_FILE, *MODEL, *SHARE, "-o", "a.jsonl"): JUDGING | FRAMES,
@@ -134,11 +133,12 @@ def loaded(start, folder, environment, arguments):
 
 
 def test_each_command_ends_and_loads_only_what_it_has_a_use_for(start, folder, environment):
-    loaded(start, folder, environment, EXTRACT)  # kernels that were edited are compiled
     surplus = {}
     for arguments, allowed in COMMANDS.items():
         found = loaded(start, folder, environment, arguments)
-        if allowed is not None:
+        if allowed is not None and found - SMALL - allowed:
+            # Kernels that were edited are compiled now.
+            found = loaded(start, folder, environment, arguments)
             surplus[" ".join(map(str, arguments))] = sorted(found - SMALL - allowed)
     assert not any(surplus.values()), surplus
 

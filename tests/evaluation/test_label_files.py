@@ -193,17 +193,17 @@ def test_several_videos_at_once_are_refused():
         footage_of_corpus(corpus, "two")
 
 
-def test_fifty_thousand_labels_take_seconds(tmp_path):
-    """Some minutes before; processor time, so that a busy machine matters little."""
-    n, rng = 55_500, np.random.default_rng(0)
+def test_twenty_thousand_labels_take_seconds(tmp_path):
+    """Fifty thousand took minutes before; processor time, so that a busy machine matters little."""
+    n, rng = 22_200, np.random.default_rng(0)
     grid = Vocabulary(4, 4)
-    corpus = Corpus(rng.poisson(1.0, (5000, grid.n_words)), vocabulary=grid)
+    corpus = Corpus(rng.poisson(1.0, (2000, grid.n_words)), vocabulary=grid)
     lines = [
-        f"{k / 11.2:.4f},{(k + 0.4) / 11.2:.4f},kind {k % 9000},0,0,{k % 9 + 8},9" for k in range(n)
+        f"{k / 11.2:.4f},{(k + 0.4) / 11.2:.4f},kind {k % 3600},0,0,{k % 9 + 8},9" for k in range(n)
     ]
     lines = [line for k, line in enumerate(lines) if k % 1000 < 900]
     path = tmp_path / "labels.csv"
-    path.write_text("\n".join(["start,end,kind,left,top,right,bottom", *lines, *lines[:5000]]))
+    path.write_text("\n".join(["start,end,kind,left,top,right,bottom", *lines, *lines[:2000]]))
     began = process_time()
     with pytest.raises(InvalidInputError, match="overlaps"):  # the same ones again
         parse_labels(path)
@@ -216,7 +216,7 @@ def test_fifty_thousand_labels_take_seconds(tmp_path):
     found = found_at_rates(scored, known, (1.0, 60.0))
     chance = chance_of_finding(scored, known, (1.0, 60.0), -2.0)
     inside = abnormal_words(corpus, abnormal_places(known))
-    assert process_time() - began < 10
-    assert len(known) == 50_000
+    assert process_time() - began < 6
+    assert len(known) == 20_000
     assert found[1].share >= chance.at_rates[1] > 0
     assert inside.any()

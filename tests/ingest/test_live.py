@@ -555,6 +555,7 @@ def test_pictures_without_times_are_timed_by_arrival(fps):
     assert 0.5 * lasted <= arrived[-1].seconds + CLIP <= 2 * lasted + 2
 
 
+@pytest.mark.soak
 def test_memory_stays_the_same(tmp_path):
     drawn = moving_square(50, width=128, height=96, side=32)
     path = encode(tmp_path / "long.ts", drawn * 70, options=X264)

@@ -176,11 +176,12 @@ def test_a_budget_looser_than_the_tail_is_counted():
 def test_a_budget_for_as_long_as_the_footage_is_kept_nine_times_in_ten(budget):
     rng, n = np.random.default_rng(budget), 4000
     thresholds = [all_judged(-rng.exponential(size=n)).threshold(budget, n) for _ in range(150)]
-    long = -rng.exponential(size=2_000_000)
-    rates = np.array([len(runs(long < threshold)) for threshold in thresholds]) * n / len(long)
+    below = np.exp(thresholds)  # the share of scores; a run begins after `JOIN` + 1 that are not
+    rates = n * below * (1 - below) ** (JOIN + 1)
     assert (rates <= budget).mean() > 0.85
     assert rates.mean() > budget / 5
-    beyond = [all_judged(long[:n]).threshold(budget * (n + more) / n, n + more) for more in (0, 1)]
+    tail = all_judged(-rng.exponential(size=n))
+    beyond = [tail.threshold(budget * (n + more) / n, n + more) for more in (0, 1)]
     # More is asked than was seen: kept in the mean, unless what was seen has alarms enough.
     assert beyond[0] == pytest.approx(beyond[1]) if budget > ENOUGH else beyond[0] < beyond[1]
 

@@ -493,14 +493,6 @@ def test_events_are_taken_away_and_noted(site: Site) -> None:
     assert not list(site.console.settings.data.glob("export-*"))
 
 
-def test_terms_of_the_model_are_for_experts(site: Site) -> None:
-    visit = site.visit()
-    for path in ("/", "/cameras/market-junction", ZONES, "/events", f"/events/{EVENT}", "/review"):
-        seen = visit.go(path).locator("main").inner_text().lower()
-        found = [word for word in ("nats", "topic", "threshold", "document") if word in seen]
-        assert found == [], path
-
-
 def test_the_calendar_leads_to_days_and_hours(site: Site, look: Look) -> None:
     visit = site.visit("/calendar", **look)
     page = visit.page

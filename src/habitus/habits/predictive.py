@@ -239,7 +239,11 @@ def _around(counts: Array, spread: float, vocabulary: Vocabulary) -> Array:
     """Return counts summed over the cells around each, with the weights of a Gaussian (1 at 0)."""
     from scipy.ndimage import gaussian_filter1d
 
-    grid = counts.reshape(vocabulary.rows, vocabulary.columns, -1)
+    whole = counts.reshape(vocabulary.rows, vocabulary.columns, -1)
+    seen = whole.any(axis=(0, 1))  # the others, often most, stay 0
+    grid = whole[..., seen]
     for axis in (0, 1):
         grid = gaussian_filter1d(grid, spread, axis=axis, mode="constant", truncate=3.0)
-    return np.asarray(2 * np.pi * spread**2 * np.maximum(grid, 0.0)).reshape(counts.shape)
+    around = np.zeros(whole.shape)
+    around[..., seen] = 2 * np.pi * spread**2 * np.maximum(grid, 0.0)
+    return around.reshape(counts.shape)
