@@ -385,15 +385,20 @@ def playback_counts(
     played, before, when = 0, -1, 0.0
     n = len(video.anomalies)
     for event in events:
-        clock, seconds = event.start, float(event.details["start"])
-        turn, at = divmod(seconds + SLACK, video.seconds)
+        clock = event.start
+        first, last = (float(event.details[name]) for name in ("start", "end"))
+        turns = range(int(first // video.seconds), int((last + SLACK) // video.seconds) + 1)
+        # What is unusual just before an anomaly is one event with it.
         found = [
-            k for k, start in enumerate(video.anomalies) if 0 <= at - start < LASTS + 2 * SLACK
+            turn * n + k
+            for turn in turns
+            for k, start in enumerate(video.anomalies)
+            if first - LASTS - SLACK < turn * video.seconds + start <= last + SLACK
         ]
         if not found:
             unasked += event.alarm
             continue
-        number = int(turn) * n + found[0]
+        number = found[0]
         if number <= before:
             # After a model was changed, an anomaly under way is another event.
             if number == before and _any_in(taught, when, clock):

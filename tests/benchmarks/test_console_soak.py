@@ -38,10 +38,12 @@ def video(soak: ModuleType):
     return soak.Video(Path("lanes.mkv"), (50.0, 110.0, 170.0), 240)
 
 
-def played(*seconds: float, since: float = 1000.0) -> list[EventRow]:
+def played(*seconds: float, since: float = 1000.0, lasts: float = 1.0) -> list[EventRow]:
     """Alarms at these seconds of a playback that began at a time."""
     return [
-        EventRow(start=since + each / SPEED, alarm=True, details={"start": each})
+        EventRow(
+            start=since + each / SPEED, alarm=True, details={"start": each, "end": each + lasts}
+        )
         for each in seconds
     ]
 
@@ -69,6 +71,11 @@ def test_an_anomaly_with_two_events_is_there_twice(soak, video):
 
 def test_an_alarm_elsewhere_is_unasked(soak, video):
     assert soak.playback_counts(video, played(20.0, 50.0), []).unasked == 1
+
+
+def test_what_is_unusual_just_before_an_anomaly_is_one_event_with_it(soak, video):
+    found = soak.playback_counts(video, played(40.0, 111.0, 230.0, lasts=14.0), [])
+    assert found == soak.PlaybackCounts(2, [], [], 1, 1)
 
 
 def test_after_a_kill_it_begins_anew_and_must_be_whole_again(soak, video):
