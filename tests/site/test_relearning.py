@@ -20,6 +20,7 @@ from habitus.corpus.documents import Condition
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of
 from habitus.jobs.fork_server import ForkServer
+from habitus.scene.events import judge_moment
 from habitus.scene.fleet import WORTH, Fleet
 from habitus.site.footage import FootageWriter, read_footage
 from habitus.site.judging import as_event
@@ -319,10 +320,17 @@ def test_calling_an_event_normal_silences_the_like_of_it(camera, events, fork_se
     assert events
     strongest = min(events, key=lambda event: event["normality"])
     model = folder / "model-1.habitus"
-    scene = habitus.SceneModel.load(model)
+    scene, event = habitus.SceneModel.load(model), _event(strongest)
+    before, after = (
+        min(judge_moment(event, habits, point).normality for point in event.track)
+        for habits in (scene.habits, scene.accept(event).scene.habits)
+    )
+    # So large a thing is no alarm any more only where the threshold is lower.
+    events = [*events, {**strongest, "threshold": (before + after) / 2}]
     silences = partial(silenced_by, fork_server=fork_server, within=LONG)
     found = silences(model, [], strongest, events)
     assert found == _silenced(scene, [], strongest, events)
+    assert len(events) - 1 in found
     # What was accepted before is not told again.
     again = silences(model, [strongest] * 3, strongest, events)
     assert again == _silenced(scene, [strongest] * 3, strongest, events)

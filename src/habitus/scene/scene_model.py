@@ -174,7 +174,9 @@ class SceneModel:
         """
         known = self._known_habits("told what is normal", "model")
         moments = self._moments(event, known)
-        for times in TIMES if event.track else TIMES[:1]:
+        most = max(known.all_counts.n_documents / len(moments), MANY_TIMES)
+        tried = [times for times in TIMES if times <= most] if event.track else TIMES[:1]
+        for times in tried:
             habits = known
             for votes, standing in moments:
                 habits = habits.accept(votes, clock=event.minute, standing=standing, times=times)
@@ -272,8 +274,9 @@ class Acceptance(NamedTuple):
     """Those of the recent alarms that this model would not raise."""
 
 
-TIMES = (1.0, 3.0, 10.0, 30.0, 100.0)
-"""How often the documents of an accepted event are counted: the least that silences it."""
+TIMES, MANY_TIMES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), 100.0
+"""How often the documents of an accepted event are counted: the least that silences it, and more
+than `MANY_TIMES` only where they stay fewer than those that were learnt from."""
 MARGIN = 1.0
 """Nats above its threshold from which on it is silenced: no two recordings are quite the same."""
 
