@@ -319,27 +319,9 @@ class EventJoiner:
         threshold: float,
         number: int | None,
     ) -> Event:
-        finding, habit, habits = where.finding, judgement.habit, self.detector.habits
-        moment: tuple[int, ...] = ()
-        heat: tuple[tuple[int, int, int, int, float], ...] = ()
-        if habit is not None and habits is not None:
-            moment = tuple(habit.votes.codes(habits.vocabulary).tolist())
-            heat = _hottest(finding, habits.vocabulary) if finding else ()
-        standing = StandingCells.unknown()
-        if habit is not None and habit.standing_evidence is not None and habit.by_standing:
-            standing = habit.standing.of(habit.standing_evidence.cells)
-        point = TrackPoint(
-            time=time,
-            normality=judgement.normality,
-            boxes=where.boxes,
-            heat=heat,
-            moment=moment,
-            behaviours=habit.behaviours if habit else 0.0,
-            turn=habit.turn if habit and habit.turn_evidence else None,
-            standing=tuple(int(cell) for cell in standing.cells),
-            ages=tuple(int(age) for age in standing.ages),
-        )
-        earlier = int(max(standing.ages, default=1)) - 1
+        """Return a document as an event."""
+        finding, habit, point = where.finding, judgement.habit, self._point(time, judgement, where)
+        earlier = max(point.ages, default=1) - 1
         return Event(
             source=self.source,
             start=time - earlier * self.model.clip_,
@@ -360,7 +342,7 @@ class EventJoiner:
             probability=self.detector.probability(judgement.normality),
             rarity=self.detector.rarity(judgement.normality),
             cue=finding.cue if finding else "behaviours" if habit else "",
-            moment=moment,
+            moment=point.moment,
             behaviours=point.behaviours,
             turn=point.turn,
             track=(point,),
@@ -371,6 +353,25 @@ class EventJoiner:
             last_document=number,
             peak_document=number,
             behaviour_name=self.names.behaviour(judgement.behaviour + 1),
+        )
+
+    def _point(self, time: float, judgement: Judgement, where: AbnormalWords) -> TrackPoint:
+        """Return a document as a part of an event."""
+        point = TrackPoint(time=time, normality=judgement.normality, boxes=where.boxes)
+        habit, habits, finding = judgement.habit, self.detector.habits, where.finding
+        if habit is None or habits is None:
+            return point
+        standing = StandingCells.unknown()
+        if habit.standing_evidence is not None and habit.by_standing:
+            standing = habit.standing.of(habit.standing_evidence.cells)
+        return replace(
+            point,
+            heat=_hottest(finding, habits.vocabulary) if finding else (),
+            moment=tuple(habit.votes.codes(habits.vocabulary).tolist()),
+            behaviours=habit.behaviours,
+            turn=habit.turn if habit.turn_evidence else None,
+            standing=tuple(int(cell) for cell in standing.cells),
+            ages=tuple(int(age) for age in standing.ages),
         )
 
     def _reasons(self, where: AbnormalWords, judgement: Judgement, before: int) -> str:

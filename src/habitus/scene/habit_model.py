@@ -1,5 +1,6 @@
 """The habits of a scene: judged with, added to, and taken back."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple, NotRequired
@@ -574,13 +575,6 @@ class HabitModel:
             if name.startswith(PREFIX)
         }
         vocabulary = header["vocabulary"]
-        codes, lengths = stored["accepted"], stored["accepted_lengths"]
-        if codes.max(initial=-1) >= vocabulary.n_words or lengths.sum() != len(codes):
-            raise FileError("the accepted moments do not fit the habits")
-        parts = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
-        hours = stored.get("accepted_hours", np.full(len(parts), NO_HOUR))
-        times = stored.get("accepted_times", np.ones(len(parts)))
-        stands = _accepted_stands(stored, len(parts), vocabulary.n_cells)
         concentrations, none = header["concentrations"], HabitCounts.none(vocabulary)
         if len(concentrations.get(HOUR, ())) % N_CONTEXT_LEVELS:
             raise FileError(
@@ -615,10 +609,7 @@ class HabitModel:
                 stored["standing"] if STANDING in concentrations else None,
                 float(header.get("standing_trust", 0.0)),
             ),
-            tuple(
-                Moment(Votes.of_codes(part, vocabulary), int(hour), float(n), standing)
-                for part, hour, n, standing in zip(parts, hours, times, stands, strict=True)
-            ),
+            tuple(_accepted_moments(stored, vocabulary)),
             TurnCounts(stored["turns"], stored["turn_documents"])
             if TURN in concentrations
             else None,
@@ -626,6 +617,19 @@ class HabitModel:
             if STANDING in concentrations
             else None,
         )
+
+
+def _accepted_moments(stored: dict[str, NDArray[Any]], vocabulary: Vocabulary) -> Iterator[Moment]:
+    """Yield the moments of a file that were accepted."""
+    codes, lengths = stored["accepted"], stored["accepted_lengths"]
+    if codes.max(initial=-1) >= vocabulary.n_words or lengths.sum() != len(codes):
+        raise FileError("the accepted moments do not fit the habits")
+    parts = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
+    hours = stored.get("accepted_hours", np.full(len(parts), NO_HOUR))
+    times = stored.get("accepted_times", np.ones(len(parts)))
+    stands = _accepted_stands(stored, len(parts), vocabulary.n_cells)
+    for part, hour, n, standing in zip(parts, hours, times, stands, strict=True):
+        yield Moment(Votes.of_codes(part, vocabulary), int(hour), float(n), standing)
 
 
 def _latest(before: NDArray[Any], further: NDArray[Any]) -> NDArray[Any]:
