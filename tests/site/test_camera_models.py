@@ -18,7 +18,7 @@ from habitus.site.camera_models import (
     learn_cameras,
     wanted_shards,
 )
-from habitus.site.overview import covered_hours
+from habitus.site.overview import covered_hours, overview_of
 from habitus.site.shard_store import ArchiveFolder, shard_bytes
 from reference.archives import HereWorkers
 
@@ -116,6 +116,15 @@ def test_a_camera_on_which_nothing_moves_is_in_trouble_alone(tmp_path):
     assert found.learnt == ["north"]
     (trouble,) = found.troubles
     assert str(trouble).startswith("still: cannot be learnt: ")
+
+
+@pytest.mark.parametrize(("n", "said"), [(2, ["the model is not calibrated"]), (100, [])])
+def test_a_model_of_too_little_footage_is_in_trouble(tmp_path, n, said):
+    folder = ArchiveFolder(tmp_path)
+    put_shard(folder, "north", 0, n)
+    assert learn(folder).learnt == ["north"]
+    (camera,) = overview_of(folder).cameras
+    assert [trouble.partition(":")[0] for trouble in camera.troubles] == said
 
 
 def test_eras_follow_each_other(tmp_path):

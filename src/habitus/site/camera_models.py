@@ -8,7 +8,7 @@ from functools import reduce
 from itertools import groupby, pairwise
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -61,6 +61,8 @@ class ModelRecord(TypedDict):
     """Clock of the first recording that was learnt from."""
     last: Text
     notes: list[Text]
+    calibrated: NotRequired[bool]
+    """Whether its topic model knows what normal footage scores; of 0.4 it does."""
 
 
 class LearningTask(NamedTuple):
@@ -81,6 +83,7 @@ class LearntCamera(NamedTuple):
     """What the file of its model holds; empty where there is none."""
     n_documents: int = 0
     notes: tuple[str, ...] = ()
+    calibrated: bool = True
     damaged: tuple[str, ...] = ()
     """Files of shards that cannot be read."""
     reason: str = ""
@@ -281,8 +284,12 @@ def _keep(
         write_file(camera.fleet, learnt.fleet)
     else:
         camera.fleet.unlink(missing_ok=True)
-    model, notes = _digest(learnt.contents), list(learnt.notes)
-    record |= {"model": model, "documents": learnt.n_documents, "notes": notes}
+    record |= {
+        "model": _digest(learnt.contents),
+        "documents": learnt.n_documents,
+        "notes": list(learnt.notes),
+        "calibrated": learnt.calibrated,
+    }
     write_json(camera.path / LEARNT, record)
     learning.learnt.append(camera.camera)
     learning.notes += [f"{camera.camera}: {note}" for note in learnt.notes]
@@ -306,7 +313,8 @@ def learn_camera(task: LearningTask) -> LearntCamera:
         if common is not None:
             common.save(path)
             of_fleet = path.read_bytes()
-        return LearntCamera(contents, len(corpus), scene.notes, fleet=of_fleet)
+        calibrated = scene.calibration is not None
+        return LearntCamera(contents, len(corpus), scene.notes, calibrated, fleet=of_fleet)
 
 
 def learn_documents(

@@ -195,7 +195,7 @@ def _troubles(
         yield f"silent for {silent}, since {shards[-1].clock}"
     if learnt is None:
         yield "no model yet"
-    elif any(note.startswith("not calibrated") for note in learnt["notes"]):
+    elif not learnt.get("calibrated", True):
         yield "the model is not calibrated: too little footage"
 
 
