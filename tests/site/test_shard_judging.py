@@ -104,6 +104,25 @@ def test_every_command_raises_the_same_alarms(judged, tmp_path, budget):
     assert peaks
 
 
+def test_alarms_are_joined_by_their_own_threshold_not_by_that_of_what_is_listed(judged, tmp_path):
+    folder, _ = judged
+    model, wrong = folder / "site/south/model.habitus", folder / "wrong.mp4"
+    documents = habitus.extract(wrong).corpus
+    odd = int(habitus.detect(documents, model).normality[:24].argmin())
+    order = [*range(24), 26, *range(8), odd, *range(8), 26, *range(24)]
+    corpus = habitus.Corpus(documents.counts[order], vocabulary=documents.vocabulary)
+    corpus.save(tmp_path / "wrong.corpus")
+    budget = 2000.0
+    wanted = [event.peak for event in habitus.detect(corpus, model, alerts=budget).events]
+    shard = ("", str(tmp_path / "wrong.corpus"), "wrong.mp4")
+    for rate in (budget, 1e6):  # at which all is one event
+        task = JudgingTask("south", str(model), "", (shard,), rate, budget)
+        (found,) = judge_shards(task)
+        events = [decoded(line, habitus.Event) for line in found.lines.splitlines()[1:]]
+        assert sorted(event.peak for event in events if event.alarm) == sorted(wanted)
+    assert len(wanted) > 1
+
+
 def test_events_are_written_in_order_of_time_and_read_as_events(judged):
     folder, found = judged
     written = lines(folder / "site/events.jsonl")

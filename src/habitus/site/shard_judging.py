@@ -244,8 +244,7 @@ def judge_shards(task: JudgingTask) -> list[JudgedShard]:
     except FileError as error:
         return [JudgedShard(clock, trouble=str(error)) for clock, _, _ in task.shards]
     try:
-        detector = scene.detector(alerts_per_day=task.rate)
-        threshold = detector.bar(task.share).threshold
+        listing, alarming = (scene.detector(alerts_per_day=n) for n in (task.rate, task.share))
     except HabitusError as error:
         return [_not_judged(task, clock, str(error)) for clock, _, _ in task.shards]
     judged = []
@@ -257,7 +256,7 @@ def judge_shards(task: JudgingTask) -> list[JudgedShard]:
             continue
         try:
             _check_like(scene, corpus)
-            judged.append(_judged(task, clock, source, corpus, detector, threshold))
+            judged.append(_judged(task, clock, source, corpus, listing, alarming))
         except HabitusError as error:
             judged.append(_not_judged(task, clock, str(error)))
     return judged
@@ -285,20 +284,26 @@ def _judged(
     clock: str,
     source: str,
     corpus: Corpus,
-    detector: Detector,
-    threshold: float,
+    listing: Detector,
+    alarming: Detector,
 ) -> JudgedShard:
-    detector.new_sequence()
-    detection = detect_events(detector, corpus, source=source, limited=False)
-    n_kept = max(len(detection.events), LEAST_MOMENTS)
+    """Judge a shard by the same model with two thresholds: of what is listed, and of alarms."""
+    listing.new_sequence()
+    detection = detect_events(listing, corpus, source=source, limited=False)
+    threshold, n_kept = alarming.threshold, max(len(detection.events), LEAST_MOMENTS)
+    moments = detection.moments[:n_kept]
+    if moments and moments[0].normality < threshold:  # alarms are joined as by other commands
+        alarming.new_sequence()
+        alarms = detect_events(alarming, corpus, source=source, limited=False).events
+        moments = [*alarms, *(each for each in moments if each.normality >= threshold)]
     lines = [_header(task, int(detection.judged.sum()), detection.seconds)]
-    for event in detection.moments[:n_kept]:
+    for event in moments:
         judged = replace(
             event,
             threshold=threshold,
             alarm=event.normality < threshold,
             camera=task.name,
-            false_alarms_per_day=detector.false_alarms_per_day(event.normality),
+            false_alarms_per_day=listing.false_alarms_per_day(event.normality),
         )
         lines.append(judged.line())
     return JudgedShard(clock, "".join(f"{line}\n" for line in lines))
