@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import importlib
 import os
+import pickle
 import re
 import shlex
 import shutil
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from habitus import Corpus, SceneModel, scene
-from habitus.ingest.chunks import Extraction
+from habitus.ingest.clips import DocumentSettings
 from habitus.inputs import Ingestion
 from habitus.progress import Progress
 from habitus.scene import learn_scene
@@ -113,7 +114,11 @@ def workplace(footage, monkeypatch, tmp_path_factory):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     learn = partial(learn_once, tmp_path_factory)
     monkeypatch.setattr(scene, "learn_scene", learn)
-    monkeypatch.setattr(Ingestion, "extract", extract_once)
+
+    def extract(ingestion, sources, settings):
+        return extract_once(tmp_path_factory, ingestion, sources, settings)
+
+    monkeypatch.setattr(Ingestion, "extract", extract)
     before = {path: path.read_bytes() for path in footage.iterdir()}
     yield footage
     for path in footage.iterdir():
@@ -124,19 +129,21 @@ def workplace(footage, monkeypatch, tmp_path_factory):
     assert {path: path.read_bytes() for path in footage.iterdir()} == before
 
 
-_extracted: dict[str, tuple[Extraction, list[Progress]]] = {}
 extract = Ingestion.extract
 
 
-def extract_once(ingestion, sources, settings):
+def extract_once(factory: pytest.TempPathFactory, ingestion, sources, settings):
     """Extract as `Ingestion` does; most pages read the same footage in the same way."""
     digests = [hashlib.sha256(Path(source.address).read_bytes()).hexdigest() for source in sources]
-    key = repr((digests, [source.name for source in sources], settings, ingestion.reading))
-    if key not in _extracted:
+    how = [source.name for source in sources], settings or DocumentSettings(), ingestion.reading
+
+    def make(folder: Path) -> None:
         stages: list[Progress] = []
         extraction = extract(ingestion._replace(progress=stages.append), sources, settings)
-        _extracted[key] = extraction, stages
-    extraction, stages = _extracted[key]
+        (folder / "extraction").write_bytes(pickle.dumps((extraction, stages)))
+
+    made = made_once(factory, f"extracted-{digest_of((digests, how))}", make)
+    extraction, stages = pickle.loads((made / "extraction").read_bytes())  # noqa: S301 - our own
     for stage in stages:
         ingestion.progress(stage)
     return extraction
@@ -144,13 +151,23 @@ def extract_once(ingestion, sources, settings):
 
 def learn_once(factory: pytest.TempPathFactory, corpus: Corpus, **options: object) -> SceneModel:
     """Learn a scene as `learn_scene` does; most pages learn the same footage in the same way."""
+    how = {name: it for name, it in options.items() if name not in ("progress", "workers")}
+    how["min_words"] = float(
+        how["min_words"]
+    )  # commands give a float, functions what they are given
     with tempfile.NamedTemporaryFile() as file:
         corpus.save(file.name)
-        how = {name: it for name, it in options.items() if name not in ("progress", "workers")}
-        key = Path(file.name).read_bytes() + repr(sorted(how.items())).encode()
-    name = f"learnt-{hashlib.sha256(key).hexdigest()}"
-    made = made_once(factory, name, lambda to: learn_scene(corpus, **options).save(to / "model"))
-    return SceneModel.load(made / "model")
+        key = hashlib.sha256(Path(file.name).read_bytes()).hexdigest(), sorted(how.items())
+    make = partial(_learn, corpus, options)
+    return SceneModel.load(made_once(factory, f"learnt-{digest_of(key)}", make) / "model")
+
+
+def _learn(corpus: Corpus, options: dict[str, object], folder: Path) -> None:
+    learn_scene(corpus, **options).save(folder / "model")
+
+
+def digest_of(key: object) -> str:
+    return hashlib.sha256(repr(key).encode()).hexdigest()
 
 
 @pytest.mark.parametrize(

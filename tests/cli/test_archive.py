@@ -8,14 +8,14 @@ from typer.testing import CliRunner
 
 import habitus
 from habitus.cli import command_for
-from reference.archives import PATTERN, put, record
+from reference.archives import PATTERN, put, recorded
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """Recordings of a camera and the archive that the command made of them, and what it said."""
     folder = tmp_path_factory.mktemp("archive")
-    master = record(folder / "0.mp4")
+    master = recorded(tmp_path_factory) / "0.mp4"
     for minute in range(2):
         put(folder / "recordings", "north", minute, master)
     result = run("learn", f"{folder}/recordings/{PATTERN}", "-o", folder / "site", "--restarts", 1)

@@ -22,6 +22,8 @@ from reference.streams import free_port, playing
 SIZE = {"width": 160, "height": 128, "fps": 12.5}
 SECONDS = 70.0
 SHARE = ("--measure", "mean", "--share", 0.05)
+SPEED = 10
+"""A stream plays faster than its camera would show it."""
 LEARN = ("--clip", 0.5, "--restarts", 2, "--min-words", 5)
 
 
@@ -199,7 +201,7 @@ def n_lines(path):
 def test_watching_a_stream_that_is_cut_and_comes_back(folder, stream, start):
     port, events = free_port(), folder / "live.jsonl"
     address = f"tcp://127.0.0.1:{port}"
-    with playing(port, stream, fps=SIZE["fps"]):
+    with playing(port, stream, fps=SPEED * SIZE["fps"]):
         process = start(
             [
                 *COMMAND,
@@ -221,7 +223,7 @@ def test_watching_a_stream_that_is_cut_and_comes_back(folder, stream, start):
         )
         wait_until(lambda: n_lines(events) >= 1 or process.poll() is not None, "an event")
     before = n_lines(events)
-    with playing(port, stream, fps=SIZE["fps"]):
+    with playing(port, stream, fps=SPEED * SIZE["fps"]):
         wait_until(lambda: n_lines(events) > before or process.poll() is not None, "one more")
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=LONG)

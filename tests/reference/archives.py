@@ -6,15 +6,17 @@ import time
 from pathlib import Path
 
 import cv2
+import pytest
 
 from reference.footage import Picture, encode
+from reference.made_once import made_once
 from reference.two_lanes import FPS, lanes_at, wrong_at
 
 PATTERN = "{camera}/{date}/{time}.mp4"
 DAY = "2026-11-16"
-LENGTH = 40
+LENGTH = 30
 """Seconds of a recording."""
-WRONG = 25.0
+WRONG = 18.0
 """Second of a recording at which something goes against its lane, where that is wanted."""
 
 
@@ -30,6 +32,26 @@ def record(
     path.parent.mkdir(parents=True, exist_ok=True)
     encode(path, _pictures(start, seconds, wrong, size), rate=FPS)
     return settled(path)
+
+
+def recorded(factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of recordings to copy: two normal ones, one that goes wrong, one larger."""
+
+    def make(folder: Path) -> None:
+        record(folder / "0.mp4")
+        record(folder / "1.mp4", start=LENGTH)
+        record(folder / "wrong.mp4", wrong=True)
+        record(folder / "large.mp4", size=(256, 192))
+
+    return made_once(factory, "recordings", make)
+
+
+def copied(archive: Path, folder: Path) -> Path:
+    """Copy recordings and the archive of them; return the copy, whose patterns lead to itself."""
+    shutil.copytree(archive, folder)
+    settings = folder / "site/archive.json"
+    settings.write_text(settings.read_text().replace(str(archive), str(folder)))
+    return folder
 
 
 def _pictures(start: float, seconds: int, wrong: bool, size: tuple[int, int] | None):

@@ -6,6 +6,7 @@ import signal
 import dask
 from distributed.cli import dask_scheduler, dask_worker
 
+import habitus.site.camera_preload  # noqa: F401 - what workers learn and judge with
 from habitus.jobs.fork_server import ENDINGS
 
 COMMANDS = {"scheduler": dask_scheduler.main, "worker": dask_worker.main}

@@ -16,6 +16,9 @@ import pytest
 
 from habitus.jobs.fork_server import SMALL, Child, ForkServer, _call
 
+LOADED = "reference.loaded"
+OURS = ("habitus.ingest", "habitus.lab", "habitus.site")
+"""Whose functions workers are started for: all are forked from one fork server."""
 LIMITS = (resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)
 
 
@@ -63,9 +66,12 @@ def kept_fork_servers() -> Iterator[None]:
     kept: list[KeptForkServer] = []
 
     @functools.cache
-    def server(preload: str) -> ForkServer:
+    def server_with(preload: str) -> ForkServer:
         kept.append(KeptForkServer(preload))
         return kept[-1]
+
+    def server(preload: str) -> ForkServer:
+        return server_with(LOADED if preload.startswith(OURS) else preload)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("habitus.jobs.workers.ForkServer", server)

@@ -7,7 +7,7 @@ import sys
 
 import habitus
 from habitus.site.operations import learn_archive
-from reference.archives import PATTERN, put, record
+from reference.archives import PATTERN, put, recorded
 from reference.clusters import cluster, kill
 from reference.processes import LONG, wait_until
 
@@ -21,8 +21,8 @@ def contents(site):
     }
 
 
-def test_a_cluster_that_loses_a_worker_makes_the_same_files(tmp_path, start):
-    master = record(tmp_path / "0.mp4")
+def test_a_cluster_that_loses_a_worker_makes_the_same_files(tmp_path_factory, tmp_path, start):
+    master = recorded(tmp_path_factory) / "0.mp4"
     for minute in range(4):
         put(tmp_path / "recordings", "north", minute, master)
     pattern, site = f"{tmp_path}/recordings/{PATTERN}", tmp_path / "site"

@@ -26,7 +26,7 @@ from habitus.site.places import at_hand, look_at
 from habitus.site.shard_reading import ReadingTask, read_recording
 from habitus.site.shard_store import CameraFolder
 from habitus.video import Source
-from reference.archives import DAY, LENGTH, clock, record
+from reference.archives import DAY, LENGTH, clock, recorded
 from reference.clusters import cluster
 
 PATTERN = "s3://footage/{camera}/{date}/{time}.mp4"
@@ -39,7 +39,7 @@ OPTIONS = {
 
 @pytest.fixture(scope="module")
 def master(tmp_path_factory):
-    return record(tmp_path_factory.mktemp("masters") / "0.mp4")
+    return recorded(tmp_path_factory) / "0.mp4"
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """What is unusual in an archive: one budget for all cameras, each recording judged once."""
 
 import json
+import pickle
 import shutil
 from dataclasses import replace
 from datetime import datetime
@@ -21,8 +22,9 @@ from habitus.site.shard_judging import (
     rank_moments,
 )
 from habitus.site.shard_store import ArchiveFolder, CameraFolder
-from reference.archives import DAY, LENGTH, PATTERN, WRONG, put, record, settled
+from reference.archives import DAY, LENGTH, PATTERN, WRONG, copied, put, recorded, settled
 from reference.footage import encode, moving_square
+from reference.made_once import made_once
 from reference.two_lanes import FPS
 
 OPTIONS = {
@@ -35,25 +37,26 @@ OPTIONS = {
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):
     """Two cameras; in the last recording of one, something goes wrong after it was learnt."""
-    folder = tmp_path_factory.mktemp("judged")
-    masters = [record(folder / f"{n}.mp4", start=n * LENGTH) for n in range(2)]
-    wrong = record(folder / "wrong.mp4", wrong=True)
-    for camera in ("north", "south"):
-        for minute in range(6):
-            put(folder / "recordings", camera, minute, masters[minute % 2])
-    learn_archive(f"{folder}/recordings/{PATTERN}", output=folder / "site", **OPTIONS)
-    put(folder / "recordings", "south", 6, wrong)
-    return folder, detect_archive(folder / "site", alerts_per_day=400, jobs=1)
+    masters = recorded(tmp_path_factory)
+
+    def make(folder):
+        for camera in ("north", "south"):
+            for minute in range(6):
+                put(folder / "recordings", camera, minute, masters / f"{minute % 2}.mp4")
+        learn_archive(f"{folder}/recordings/{PATTERN}", output=folder / "site", **OPTIONS)
+        shutil.copyfile(masters / "wrong.mp4", folder / "wrong.mp4")
+        put(folder / "recordings", "south", 6, folder / "wrong.mp4")
+        found = detect_archive(folder / "site", alerts_per_day=400, jobs=1)
+        (folder / "found").write_bytes(pickle.dumps(found))
+
+    folder = made_once(tmp_path_factory, "judged", make)
+    return folder, pickle.loads((folder / "found").read_bytes())  # noqa: S301 - our own
 
 
 @pytest.fixture
 def site(judged, tmp_path):
     """A copy of the recordings and of the archive, to be changed."""
-    folder = tmp_path / "copy"
-    shutil.copytree(judged[0], folder)
-    settings = folder / "site/archive.json"
-    settings.write_text(settings.read_text().replace(str(judged[0]), str(folder)))
-    return folder
+    return copied(judged[0], tmp_path / "copy")
 
 
 def lines(path):

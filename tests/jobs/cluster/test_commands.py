@@ -15,7 +15,7 @@ from reference.labelled import labelled_corpus, labels, write_csv
 from reference.processes import LONG, descendants, running, wait_until
 from reference.two_lanes import two_lanes
 
-SECONDS = 250
+SECONDS = 190
 CHUNKS = "[0-9a-f]*.safetensors"
 FEW = ("--restarts", "2", "--iterations", "5")
 

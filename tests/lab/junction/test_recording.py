@@ -60,7 +60,15 @@ def test_any_size_shows_the_same_scene(size):
 
 @pytest.fixture(scope="module")
 def eventful():
-    scene = Junction(seed=4, seconds=300.0, normal_for=30.0, anomalies_per_hour=180.0)
+    scene = Junction(
+        seed=4,
+        seconds=300.0,
+        normal_for=30.0,
+        anomalies_per_hour=180.0,
+        fps=12.5,
+        width=180,
+        height=144,
+    )
     return scene, scene.truth()
 
 
