@@ -121,8 +121,9 @@ def test_events_are_accepted_and_taken_back(folder):
     found = done("accept", "events.jsonl", 1, "-m", "told.model", cwd=folder)
     told = habitus.SceneModel.load(model)
     moments = {known[1].moment, *(point.moment for point in known[1].track)}
-    assert len(told.habits.accepted) == len(moments)
-    assert tuple(told.habits.accepted[0].votes.codes(told.habits.vocabulary)) == known[1].moment
+    v, accepted = told.habits.vocabulary, told.habits.accepted  # and what two show together
+    assert {tuple(each.votes.codes(v)) for each in accepted[: len(moments)]} == moments
+    assert tuple(accepted[0].votes.codes(v)) == known[1].moment
     n = len(told.silenced(alarms))
     assert f"{n} alarm(s) of events.jsonl would no longer be raised" in found.stdout
     assert not same(told, before)
