@@ -7,7 +7,7 @@ from sqlalchemy import event as events_of
 import habitus
 from habitus.site.pipe_messages import CameraState, JudgedDocument, StateChanged
 from habitus.web import queries, store
-from habitus.web.answers import BudgetFigures, TimelineSpan
+from habitus.web.answers import BudgetFigures
 from habitus.web.database import EventRow
 from habitus.web.queries import EventFilter
 from habitus.web.server import Console
@@ -197,9 +197,8 @@ def test_a_short_timeline_has_seconds(cameras: Console) -> None:
     assert found.behaviour[15] is None
     assert found.behaviour[-1] == 2
     assert [mark.start for mark in found.events] == [MINUTE + 30]
-    assert found.troubles == [
-        TimelineSpan(kind="lost", start=MINUTE + 20, end=MINUTE + 40, reason="away")
-    ]
+    lost = {"kind": "lost", "start": MINUTE + 20, "end": MINUTE + 40, "reason": "away"}
+    assert [trouble.model_dump() for trouble in found.troubles] == [lost]
     assert later.events == []
     assert later.troubles == []
 

@@ -28,6 +28,7 @@ from habitus.web.database import (
     LearningRow,
     Role,
     Token,
+    TroubleRow,
     User,
 )
 
@@ -385,26 +386,9 @@ class CameraNow(ResponseBody):
     learning: LearningProgress | None
 
 
-class TimelineMark(ResponseBody):
-    """An event on a timeline."""
-
-    id: str
-    start: float
-    end: float | None = Field(description="None while it goes on.")
-    alarm: bool = Field(description="False for what only twice the budget would have raised.")
-    normality: float
-    explanation: str
-    review: str | None
-    zone: str = Field("", description="Name of the zone that it is in, if any.")
-
-
+@with_columns(TroubleRow, but="id camera_id told")
 class TimelineSpan(ResponseBody):
     """A time in which nothing could be judged."""
-
-    kind: str
-    start: float
-    end: float | None
-    reason: str
 
 
 class NamedBehaviours(ResponseBody):
@@ -424,7 +408,7 @@ class CameraTimeline(ResponseBody):
     names: list[NamedBehaviours] = Field(
         description="What people call behaviours, by the time since when a model is in use."
     )
-    events: list[TimelineMark]
+    events: list[SiteEvent]
     troubles: list[TimelineSpan]
 
 

@@ -215,19 +215,14 @@ class EventRow(Base):
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    """Given by the camera's process when it starts."""
     camera_id: Mapped[str] = mapped_column(ForeignKey("cameras.id", ondelete="CASCADE"))
     start: Mapped[float]
     end: Mapped[float | None]
-    """None while it goes on."""
     peak: Mapped[float]
     alarm: Mapped[bool]
     at_half: Mapped[bool] = mapped_column(default=False)
-    """Whether half the budget would have made it an alarm too."""
     zone: Mapped[str] = mapped_column(default="")
-    """Name of the zone that it is in, if any."""
     quiet: Mapped[bool] = mapped_column(default=False)
-    """Whether it would be an alarm, but for its zone or for too many alarms before it."""
     normality: Mapped[float]
     threshold: Mapped[float]
     probability: Mapped[float | None]
@@ -236,28 +231,22 @@ class EventRow(Base):
     explanation: Mapped[str]
     behaviour: Mapped[int]
     thumbnail: Mapped[str | None]
-    """File names in the camera's folder `events`."""
     heat: Mapped[str | None]
     clip: Mapped[str | None]
     clip_start: Mapped[float | None]
-    """Time of its first frame."""
     n_bytes: Mapped[int]
     """Of its files, with the clip."""
     clip_bytes: Mapped[int] = mapped_column(default=0)
     review: Mapped[str | None]
-    """normal, unusual, or None."""
     reviewed: Mapped[float | None]
     reviewer: Mapped[str | None]
     silenced_by: Mapped[str | None]
-    """Event that was called normal, so that this one would not be raised: nobody need review it."""
     unusual: Mapped[int] = mapped_column(default=0)
     """From 0 (each minute) to 100 (once a year or less); see `habitus.rarity`."""
     hour: Mapped[int] = mapped_column(default=0)
     """Of the day at which it started, by this machine's clock."""
     offset: Mapped[float | None]
-    """Of a recording: seconds from its beginning."""
     note: Mapped[str] = mapped_column(default="")
-    """What people wrote about it."""
     starred: Mapped[bool] = mapped_column(default=False)
     words: Mapped[str] = mapped_column(default="")
     """What a search looks through, in lower case: explanation and note."""

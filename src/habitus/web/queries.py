@@ -29,7 +29,6 @@ from habitus.web.answers import (
     NamedBehaviours,
     PrecisionReport,
     SimilarEvent,
-    TimelineMark,
     TimelineSpan,
 )
 from habitus.web.database import (
@@ -424,10 +423,11 @@ def timeline(
         columns = _by_seconds(session, camera, since, until, seconds)
     else:
         columns = _by_minutes(session, camera, since, until, math.ceil(seconds / SECONDS))
+    marked = EventFilter(camera=[camera], since=since, until=until)
     return CameraTimeline(
         **columns,
         names=_names(session, camera, until),
-        events=_marks(session, camera, since, until),
+        events=events(session, marked, limit=MOST_MARKS).events[::-1],
         troubles=_spans(session, camera, since, until),
     )
 
@@ -529,21 +529,6 @@ def _names(session: Session, camera: str, until: float) -> list[NamedBehaviours]
 
 MOST_MODELS = 100
 """Models whose names a timeline shows at most; the newest, if there are more."""
-
-
-def _marks(session: Session, camera: str, since: float, until: float) -> list[TimelineMark]:
-    rows = session.execute(
-        select(*(getattr(EventRow, name) for name in TimelineMark.model_fields))
-        .where(
-            EventRow.camera_id == camera,
-            EventRow.alarm.is_(True),
-            EventRow.start >= since,
-            EventRow.start < until,
-        )
-        .order_by(EventRow.start.desc())
-        .limit(MOST_MARKS)
-    )
-    return [TimelineMark(**row._mapping) for row in rows][::-1]
 
 
 MOST_MARKS = 1000
