@@ -37,6 +37,7 @@ import psutil
 import clips
 import habitus
 from habitus.web.administration import add_channel
+from habitus.web.answers import NewChannel
 from report import Row, Target, add_output, hand_on, progress
 from served import Served, add_with_model, descendants, pss
 from staged import Camera, learnt
@@ -329,8 +330,12 @@ def latency(folder: Path, options: argparse.Namespace, n_walls: int) -> Iterator
         with served.opened() as console:
             for k, camera in enumerate(cameras, 1):
                 add_with_model(console, f"stream-{k}", camera.address, model, enabled=False)
-            add_channel(console, "benchmark", name="push", kind="push", settings=push.settings)
-            add_channel(console, "benchmark", name="mail", kind="mail", settings=post.settings())
+            add_channel(
+                console, "benchmark", NewChannel(name="push", kind="push", settings=push.settings)
+            )
+            add_channel(
+                console, "benchmark", NewChannel(name="mail", kind="mail", settings=post.settings())
+            )
         stack.enter_context(served)
         browser = stack.enter_context(chromium())
         walls, news = [wall(browser, served) for _ in range(n_walls)], News(served)

@@ -50,6 +50,7 @@ import psutil
 from sqlalchemy import func, select
 
 from habitus.web.administration import add_channel
+from habitus.web.answers import NewChannel
 from habitus.web.channels.push import public_key
 from habitus.web.database import EventRow, Minute, OutboxEntry
 from habitus.web.outbox import FOR_PEOPLE, FOR_PROGRAMS
@@ -493,9 +494,15 @@ def soak(folder: Path, options: argparse.Namespace) -> bool:
         broker, listener = None, None
         with served.opened() as console:
             push.server_key = public_key(console)
-            add_channel(console, "soak", name="hook", kind="webhook", settings={"url": hook.url})
-            add_channel(console, "soak", name="mail", kind="mail", settings=post.settings())
-            add_channel(console, "soak", name="push", kind="push", settings=push.settings)
+            add_channel(
+                console, "soak", NewChannel(name="hook", kind="webhook", settings={"url": hook.url})
+            )
+            add_channel(
+                console, "soak", NewChannel(name="mail", kind="mail", settings=post.settings())
+            )
+            add_channel(
+                console, "soak", NewChannel(name="push", kind="push", settings=push.settings)
+            )
             if MOSQUITTO.exists():
                 (folder / "broker").mkdir()
                 broker = Broker(folder / "broker")
@@ -503,7 +510,9 @@ def soak(folder: Path, options: argparse.Namespace) -> bool:
                 stack.callback(broker.stop)
                 listener = Listener(broker)
                 stack.callback(listener.close)
-                add_channel(console, "soak", name="mqtt", kind="mqtt", settings=broker.settings)
+                add_channel(
+                    console, "soak", NewChannel(name="mqtt", kind="mqtt", settings=broker.settings)
+                )
         stack.enter_context(served)
         scene = Scene(**made, hook=hook, broker=broker, post=post, push=push)
         for camera in LOOKED_AT:

@@ -14,7 +14,8 @@ import httpx
 import psutil
 
 from habitus.web.administration import add_camera, add_token
-from habitus.web.database import CameraRow, LearningRow
+from habitus.web.answers import NewCamera, NewTokenRequest
+from habitus.web.database import CameraRow, LearningRow, Role
 from habitus.web.server import Console, open_console
 from habitus.web.server_settings import ServerSettings
 
@@ -40,7 +41,8 @@ class Served:
     def __init__(self, data: Path, *, database: str | None = None) -> None:
         self.data, self.database, self.port = data, database, free_port()
         with self.opened() as console:
-            token = add_token(console, "benchmark", "benchmark", "admin").secret
+            wanted = NewTokenRequest(name="benchmark", role=Role.ADMIN)
+            token = add_token(console, "benchmark", wanted).secret
         self.client = httpx.Client(
             base_url=f"http://127.0.0.1:{self.port}",
             headers={"Authorization": f"Bearer {token}"},
@@ -131,7 +133,7 @@ def add_with_model(
 ) -> None:
     """Add a camera on this machine; one that has a model is not learnt again."""
     fields = {"options": {"local": True}} | fields
-    add_camera(console, "benchmark", name=name, address=address, trusted=True, **fields)
+    add_camera(console, "benchmark", NewCamera(name=name, address=address, **fields), trusted=True)
     if model is None:
         return
     place = console.settings.camera_folder(name)

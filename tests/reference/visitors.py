@@ -8,7 +8,9 @@ from fastapi.testclient import TestClient
 from httpx import Response
 
 from habitus.web.administration import add_token, add_user
+from habitus.web.answers import NewTokenRequest, NewUser
 from habitus.web.app import create_app
+from habitus.web.database import Role
 from habitus.web.security import PASSWORDS
 from habitus.web.server import Console
 
@@ -53,6 +55,7 @@ class Visitor(TestClient):
 def visitors(console: Console) -> tuple[FastAPI, dict[str, Visitor]]:
     """An application with an admin, and a program of each role."""
     app = create_app(console)
-    add_user(console, "test", "admin", PASSWORD, "admin")
-    tokens = {role: add_token(console, "test", role, role).secret for role in ROLES}
+    add_user(console, "test", NewUser(name="admin", password=PASSWORD, role=Role.ADMIN))
+    wanted = [NewTokenRequest(name=role, role=Role(role)) for role in ROLES]
+    tokens = {token.name: add_token(console, "test", token).secret for token in wanted}
     return app, {role: Visitor(app, token=secret) for role, secret in tokens.items()}

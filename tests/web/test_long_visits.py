@@ -10,7 +10,8 @@ from sqlalchemy import delete
 
 from habitus.lab.junction import Junction, render
 from habitus.web import administration
-from habitus.web.database import Login
+from habitus.web.answers import CameraChanges, NewCamera, NewUser
+from habitus.web.database import Login, Role
 from habitus.web.server import Console, open_console, working
 from habitus.web.server_settings import ServerSettings
 from reference.console_pages import Site, answering
@@ -25,10 +26,13 @@ def judge(console: Console, camera: str, **fields: Any) -> None:
     console.bulletin.publish("judged", camera=camera, **(told | {"expected": [0.3, 0.7]} | fields))
 
 
+ADMIN = NewUser(name="admin", role=Role.ADMIN, **{"password": "correct horse"})
+
+
 def test_a_login_that_ended_leads_to_the_login_and_back(empty_site: Site) -> None:
     console = empty_site.console
     add_camera(console, "north", state="watching")
-    administration.add_user(console, "me", "admin", "correct horse", "admin")
+    administration.add_user(console, "me", ADMIN)
     page = empty_site.visit("/login?next=/events?review=none", allowed=AWAY).page
     for _ in range(2):
         page.get_by_label("Name").fill("admin")
@@ -44,7 +48,7 @@ def test_a_login_that_ended_leads_to_the_login_and_back(empty_site: Site) -> Non
 
 def test_filters_after_the_login_ended_lead_to_the_login_too(empty_site: Site) -> None:
     page = empty_site.visit("/events", allowed=AWAY).page
-    administration.add_user(empty_site.console, "me", "admin", "correct horse", "admin")
+    administration.add_user(empty_site.console, "me", ADMIN)
     page.get_by_label("Reviewed").select_option("unusual")
     expect(page).to_have_url(re.compile(r"/login\?next="))
 
@@ -64,7 +68,7 @@ def test_pages_say_that_the_server_is_away_and_come_back(browser: Any, tmp_path:
         expect(page.locator("#link-state")).to_have_text("no connection")
         expect(page.locator("#link-state")).to_be_visible()
     console = open_console(settings)
-    administration.change_camera(console, "me", "north", name="After")
+    administration.change_camera(console, "me", "north", CameraChanges(name="After"))
     with answering(console, port=int(address.rpartition(":")[2])):
         for page in (wall, screen):
             expect(page.locator("#link-state")).to_have_attribute("data-state", "live")
@@ -127,9 +131,8 @@ def test_a_playing_camera_is_seen_live_for_ten_minutes(empty_site: Site, tmp_pat
     render(Junction(seed=12, seconds=20.0, normal_for=20.0), video)
     console = empty_site.console
     with working(console):
-        administration.add_camera(
-            console, "me", name="Junction", address=str(video), kind="playback", trusted=True
-        )
+        camera = NewCamera(name="Junction", address=str(video), kind="playback")
+        administration.add_camera(console, "me", camera, trusted=True)
         visit = empty_site.visit("/", allowed=("willReadFrequently",))  # looked at more than once
         page = visit.page
         picture = page.locator("#tile-junction img.live-picture")

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from habitus import InvalidInputError, VideoError
 from habitus.site.probe import look as look_at
 from habitus.web import administration, onvif
+from habitus.web.answers import CameraChanges, NewCamera
 from habitus.web.database import CameraRow
 from habitus.web.server import Console
 from reference.console_pages import Site
@@ -106,12 +107,12 @@ def stored(console: Console, camera: str) -> Any:
 
 def test_user_and_password_are_given_apart(console: Console) -> None:
     values = {"address": "rtsp://10.0.4.11/main", "username": "me", "password": "p@ss/word"}
-    camera = administration.add_camera(console, "admin", name="Gate", **values)
+    camera = administration.add_camera(console, "admin", NewCamera(name="Gate", **values))
     assert stored(console, "gate") == "rtsp://me:p%40ss%2Fword@10.0.4.11/main"
     assert camera.shown_address == "rtsp://10.0.4.11/main"
-    administration.change_camera(console, "admin", "gate", **{"password": "n3w"})
+    administration.change_camera(console, "admin", "gate", CameraChanges(**{"password": "n3w"}))
     assert stored(console, "gate") == "rtsp://me:n3w@10.0.4.11/main"
-    administration.change_camera(console, "admin", "gate", name="North")
+    administration.change_camera(console, "admin", "gate", CameraChanges(name="North"))
     assert stored(console, "gate") == "rtsp://me:n3w@10.0.4.11/main"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from habitus import InvalidInputError
 from habitus.web import administration
+from habitus.web.answers import NewChannel, checked
 from habitus.web.channels import Notification
 from habitus.web.database import Channel, OutboxEntry
 from habitus.web.outbox import HOUR, digest_of, enqueue, is_quiet, snooze, take_next
@@ -151,9 +152,10 @@ def test_limits_that_make_no_sense_are_refused(
 ) -> None:
     values: dict[str, Any] = {"name": "a", "kind": "webhook", "settings": {"url": "http://a.test"}}
     with pytest.raises(InvalidInputError, match=message):
-        administration.add_channel(console, "test", **values, **limits)
+        administration.add_channel(console, "test", checked(NewChannel, values | limits))
     limits = {"quiet_from": "22:00", "quiet_until": "06:00", "most_per_hour": 3}
-    assert administration.add_channel(console, "test", **values, **limits).most_per_hour == 3
+    wanted = checked(NewChannel, values | limits)
+    assert administration.add_channel(console, "test", wanted).most_per_hour == 3
 
 
 def test_what_comes_in_quiet_hours_is_one_digest_at_their_end(

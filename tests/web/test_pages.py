@@ -17,6 +17,7 @@ from sqlalchemy import select
 from habitus.site.journal import SiteEvent
 from habitus.site.pipe_messages import CameraPicture
 from habitus.web import administration, queries, reviews
+from habitus.web.answers import NewUser
 from habitus.web.database import CameraRow, Channel, EventRow, Token
 from habitus.web.supervisor import LatestReports
 from reference.console_pages import LOOKS, RULES, Site
@@ -835,7 +836,9 @@ def test_people_log_in_and_see_what_they_may(site: Site, look: Look) -> None:
     visit.go("/settings/tokens")
     assert secret not in page.content()
     assert [token.name for token in stored(site, Token)] == ["script"]
-    administration.add_user(site.console, "admin", "vera", "correct horse", "viewer")
+    administration.add_user(
+        site.console, "admin", NewUser(name="vera", **{"password": "correct horse"})
+    )
     page.get_by_role("button", name="Log out").click()
     expect(page).to_have_url(re.compile("/login"))
     visit.settled()

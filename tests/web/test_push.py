@@ -12,12 +12,12 @@ from sqlalchemy import select
 
 from habitus import InvalidInputError
 from habitus.web import administration, channels
-from habitus.web.answers import HttpError
+from habitus.web.answers import HttpError, NewBrowser, NewUser
 from habitus.web.channels import DeliveryError, push
-from habitus.web.database import CameraRow, Channel, Setting
+from habitus.web.database import CameraRow, Channel, Role, Setting
 from habitus.web.delivery import Deliverer
 from habitus.web.outbox import snoozed_until
-from habitus.web.security import Actor, Role
+from habitus.web.security import Actor
 from habitus.web.server import Console, open_console
 from reference.console_pages import Site
 from reference.consoles import add_camera
@@ -131,14 +131,14 @@ def test_the_key_is_made_once_and_encrypted_at_rest(console: Console) -> None:
 
 
 def test_a_browser_is_tried_before_it_is_added(console: Console, service: PushService) -> None:
-    device = {**service.settings, "name": "Chrome on Android"}
+    device = NewBrowser(**service.settings, name="Chrome on Android")
     service.status = 500
     with pytest.raises(DeliveryError, match="500"):
-        administration.add_device(console, ADMIN, **device)
+        administration.add_device(console, ADMIN, device)
     assert console.database.read(_channels) == []
     service.status = 201
     for _ in range(2):  # once more is the same one
-        administration.add_device(console, ADMIN, **device)
+        administration.add_device(console, ADMIN, device)
     (channel,) = console.database.read(_channels)
     assert channel.name == "admin: Chrome on Android"
     assert channel.shown_settings == {"url": f"http://127.0.0.1:{service.server_port}/..."}
@@ -151,7 +151,7 @@ def test_only_admins_name_a_push_service_of_their_own(
     console: Console, service: PushService
 ) -> None:
     with pytest.raises(HttpError, match="push service"):
-        administration.add_device(console, VIEWER, **service.settings, name="phone")
+        administration.add_device(console, VIEWER, NewBrowser(**service.settings, name="phone"))
     assert service.shown == []
 
 
@@ -165,8 +165,9 @@ def test_what_is_no_subscription_is_refused(service: PushService, changed: dict[
 
 
 def test_who_is_removed_is_sent_nothing_any_more(console: Console, service: PushService) -> None:
-    administration.add_user(console, "admin", "admin", "long enough", "admin")
-    ann = administration.add_user(console, "admin", "ann", "long enough", "viewer")
+    secret = {"password": "long enough"}
+    administration.add_user(console, "admin", NewUser(name="admin", role=Role.ADMIN, **secret))
+    ann = administration.add_user(console, "admin", NewUser(name="ann", **secret))
     settings = {**service.settings, "user": ann.id}
     add_channel(console, "push", settings)
     add_channel(console, "push", {**settings, "user": 77}, name="another")

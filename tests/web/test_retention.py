@@ -12,6 +12,7 @@ from habitus.jobs.fork_server import ForkServer
 from habitus.site.pipe_messages import CameraState, JudgedDocument, StateChanged
 from habitus.web import queries, retention, store
 from habitus.web.administration import remove_camera
+from habitus.web.answers import Preferences
 from habitus.web.database import CameraRow, Channel, EventRow, Minute, OutboxEntry, TroubleRow
 from habitus.web.preferences import write_preferences
 from habitus.web.retention import keep_quota, sweep
@@ -69,7 +70,7 @@ def set_quota(console: Console, quota: int) -> None:
     with console.database.transaction() as session:
         used = queries.disk_use(session, console.settings)
         others = used.total - used.clips - used.pictures
-        write_preferences(session, {"quota_bytes": others + quota + MB // 2})
+        write_preferences(session, Preferences(quota_bytes=others + quota + MB // 2))
 
 
 def test_clips_go_first_and_what_is_unusual_last(cameras: Console) -> None:
@@ -108,7 +109,7 @@ def test_the_quota_is_never_taken_by_footage_alone(cameras: Console) -> None:
     with (documents / "20250615T15.corpus").open("wb") as file:
         file.truncate(300 * MB)
     with cameras.database.transaction() as session:
-        write_preferences(session, {"quota_bytes": 200 * MB})
+        write_preferences(session, Preferences(quota_bytes=200 * MB))
     keep_quota(cameras)
     assert left(cameras) == {"a": "PC"}
 
@@ -125,7 +126,7 @@ def test_documents_are_thinned_before_a_clip_goes(
     with (documents / "20250615T15.corpus").open("wb") as file:
         file.truncate(200 * MB)
     with cameras.database.transaction() as session:
-        write_preferences(session, {"quota_bytes": 250 * MB})
+        write_preferences(session, Preferences(quota_bytes=250 * MB))
     keep_quota(cameras)
     assert asked[0][0] == documents
     assert asked[0][1] == pytest.approx(1 - 61 / 300, abs=0.01)
@@ -133,7 +134,7 @@ def test_documents_are_thinned_before_a_clip_goes(
     (documents / "20250615T15.corpus").unlink()
     asked.clear()
     with cameras.database.transaction() as session:
-        write_preferences(session, {"quota_bytes": 100 * MB})
+        write_preferences(session, Preferences(quota_bytes=100 * MB))
     retention.thin_documents(cameras, 0, retention.PLENTY)
     assert asked == [], "100 MB are not plenty"
     keep_quota(cameras)

@@ -17,11 +17,11 @@ from sqlalchemy.event import listen, remove
 import habitus
 from habitus.web import administration, news_stream, security
 from habitus.web.administration import add_user, change_user, give_password
-from habitus.web.answers import HttpError
+from habitus.web.answers import HttpError, NewUser, UserChanges
 from habitus.web.app import create_app
-from habitus.web.database import AuditEntry, Login, Setting, Token, User
+from habitus.web.database import AuditEntry, Login, Role, Setting, Token, User
 from habitus.web.guard import LARGEST_BODY, is_own_name
-from habitus.web.security import Attempts, Passwords, Role
+from habitus.web.security import Attempts, Passwords
 from habitus.web.server import Console, open_console
 from habitus.web.server_settings import ServerSettings
 from reference.processes import wait_until
@@ -240,11 +240,11 @@ def test_a_login_expires_and_is_renewed_by_use(console: Console) -> None:
 
 def test_a_new_password_or_removal_ends_logins(console: Console) -> None:
     app, _ = visitors(console)
-    user = add_user(console, "test", "eve", PASSWORD, "viewer")
+    user = add_user(console, "test", NewUser(name="eve", password=PASSWORD))
     browser = Visitor(app)
     browser.log_in("eve")
     assert browser.get("/api/session").status_code == 200
-    change_user(console, "test", user.id, password=ANOTHER)
+    change_user(console, "test", user.id, UserChanges(password=ANOTHER))
     assert browser.get("/api/session").status_code == 401
     browser.log_in("eve", ANOTHER)
     admin = Visitor(app)
@@ -255,11 +255,11 @@ def test_a_new_password_or_removal_ends_logins(console: Console) -> None:
 
 def test_a_role_that_is_taken_away_holds_at_once(console: Console) -> None:
     app, _ = visitors(console)
-    user = add_user(console, "test", "eve", PASSWORD, "reviewer")
+    user = add_user(console, "test", NewUser(name="eve", password=PASSWORD, role=Role.REVIEWER))
     browser = Visitor(app)
     browser.log_in("eve")
     assert browser.get("/api/session").json()["role"] == "reviewer"
-    change_user(console, "test", user.id, role="viewer")
+    change_user(console, "test", user.id, UserChanges(role=Role.VIEWER))
     assert browser.get("/api/session").json()["role"] == "viewer"
 
 
@@ -501,7 +501,7 @@ def test_there_is_always_an_admin(console: Console) -> None:
     admin = known["admin"]
     user = admin.get("/api/users").json()[0]["id"]
     assert admin.patch(f"/api/users/{user}", json={"role": "viewer"}).status_code == 409
-    add_user(console, "test", "eve", PASSWORD, "viewer")
+    add_user(console, "test", NewUser(name="eve", password=PASSWORD))
     assert admin.delete(f"/api/users/{user}").status_code == 409
     assert Visitor(app).log_in("admin").status_code == 303
 
@@ -683,7 +683,7 @@ def test_an_answer_names_the_role_that_is_missing(console: Console) -> None:
 
 def test_everybody_changes_their_own_password_on_a_page(console: Console) -> None:
     app, _ = visitors(console)
-    add_user(console, "test", "guest", PASSWORD, "viewer")
+    add_user(console, "test", NewUser(name="guest", password=PASSWORD))
     browser = Visitor(app)
     browser.log_in("guest")
     page = browser.get("/account")
@@ -707,7 +707,7 @@ def test_the_password_of_a_service_does_not_undo_a_change(tmp_path: Path) -> Non
 
     habitus.set_password(tmp_path, "of the service", again=False)
     console = open_console(ServerSettings(tmp_path))
-    administration.change_user(console, "admin", 1, password="of the page")  # noqa: S106
+    administration.change_user(console, "admin", 1, UserChanges(password="of the page"))  # noqa: S106
     console.database.close()
     habitus.set_password(tmp_path, "of the service", again=False)
     assert fits("of the page")

@@ -22,7 +22,8 @@ import pytest
 
 import habitus
 from habitus.web.administration import add_token
-from habitus.web.database import CameraRow
+from habitus.web.answers import NewTokenRequest
+from habitus.web.database import CameraRow, Role
 from habitus.web.server import Console, open_console, serve
 from habitus.web.server_settings import ServerSettings
 from reference.commands import habitus as command
@@ -308,7 +309,7 @@ def listening(*arguments: str, **headers: str) -> Iterator[Listener]:
 
 def add_camera(address: str, data: Path, name: str) -> None:
     console = open_console(ServerSettings(data))
-    secret = add_token(console, "test", "script", "admin").secret
+    secret = add_token(console, "test", NewTokenRequest(name="script", role=Role.ADMIN)).secret
     console.database.close()
     body = json.dumps({"name": name, "address": "srt://192.0.2.1:9000", "enabled": False})
     with contextlib.closing(http.client.HTTPConnection(urlsplit(address).netloc)) as connection:

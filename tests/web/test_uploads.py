@@ -11,7 +11,7 @@ from habitus.site import probe as probing
 from habitus.site.probe import probe
 from habitus.web import uploads
 from habitus.web.administration import change_preferences
-from habitus.web.answers import HttpError
+from habitus.web.answers import HttpError, Preferences
 from habitus.web.app import create_app
 from habitus.web.server import Console
 from reference.footage import encode, moving_square
@@ -96,17 +96,17 @@ def test_a_video_may_be_cut_but_not_empty(browser: Visitor, video: bytes) -> Non
 def test_size_is_limited_as_said_and_as_sent(
     browser: Visitor, console: Console, video: bytes
 ) -> None:
-    change_preferences(console, "test", upload_bytes=len(video) - 1)
+    change_preferences(console, "test", Preferences(upload_bytes=len(video) - 1))
     assert browser.change("POST", "/api/uploads", content=video).status_code == 413
     pieces = (video[k : k + 1000] for k in range(0, len(video), 1000))
     assert browser.change("POST", "/api/uploads", content=pieces).status_code == 413
     assert kept(console) == []
-    change_preferences(console, "test", upload_bytes=len(video))
+    change_preferences(console, "test", Preferences(upload_bytes=len(video)))
     assert browser.change("POST", "/api/uploads", content=video).status_code == 201
 
 
 def test_the_quota_holds_for_uploads(browser: Visitor, console: Console, video: bytes) -> None:
-    change_preferences(console, "test", quota_bytes=100_000_000)
+    change_preferences(console, "test", Preferences(quota_bytes=100_000_000))
     console.settings.uploads.mkdir()
     with (console.settings.uploads / "large").open("wb") as file:
         file.truncate(100_000_000)

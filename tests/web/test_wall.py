@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import expect
 
 from habitus.web.administration import add_user, remove
-from habitus.web.answers import WallLayout, WallTile
-from habitus.web.database import Setting, User
+from habitus.web.answers import NewUser, WallLayout, WallTile
+from habitus.web.database import Role, Setting, User
 from habitus.web.preferences import arranged, read_wall, write_wall
 from habitus.web.queries import wall
 from habitus.web.server import Console
@@ -82,8 +82,9 @@ def test_one_camera_and_all_on_the_whole_screen_by_key(site: Site) -> None:
 
 
 def test_everybody_has_a_wall_of_their_own(console: Console) -> None:
-    eve = add_user(console, "test", "eve", "correct horse", "admin")
-    bob = add_user(console, "test", "bob", "correct horse", "viewer")
+    secret = {"password": "correct horse"}
+    eve = add_user(console, "test", NewUser(name="eve", role=Role.ADMIN, **secret))
+    bob = add_user(console, "test", NewUser(name="bob", **secret))
     with console.database.transaction() as session:
         write_wall(session, str(bob.id), WallLayout(live_first=False))
     with console.database.session() as session:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from habitus import InvalidInputError
-from habitus.web import administration, channels
+from habitus.web import channels
+from habitus.web.answers import NewChannel, checked
 from habitus.web.channels import DeliveryError, webhook
 from habitus.web.delivery import Deliverer
 from habitus.web.server import Console, open_console
@@ -172,7 +173,7 @@ def test_what_is_shown_has_no_secrets(console: Console) -> None:
     shown = channels.check("webhook", {"url": url, "secret": "S"})
     assert shown == {"url": "https://hooks.example.org:8443/...", "signed": True}
     with pytest.raises(InvalidInputError, match=r"kind: .*'mail', 'push' or 'apprise'"):
-        administration.add_channel(console, "test", name="Fax", kind="fax", settings={})
+        checked(NewChannel, {"name": "Fax", "kind": "fax", "settings": {}})
 
 
 def test_a_webhook_has_the_picture_if_it_is_asked_for(console: Console) -> None:

@@ -35,6 +35,7 @@ from habitus.web.answers import (
     UploadedFile,
     UserChanges,
     UserDetails,
+    checked,
 )
 from habitus.web.backup import waiting
 from habitus.web.channels import push
@@ -180,7 +181,7 @@ def _shares(disk: DiskUse, quota: int) -> list[DiskShare]:
 def _on_page(path: str, part: str, said: str = "changed") -> Callable[[Action], Action]:
     """Have a page of the settings do something too, and show it again, or why nothing was done."""
 
-    def refused(page: Page, error: HabitusError) -> Response:
+    def refused(page: Page, error: HabitusError, form: PostedFields) -> Response:
         return _settings_page(page, part, problem=error)
 
     return on_page(pages, f"/settings{path}", f"/settings/{part}", said, refused)
@@ -192,8 +193,8 @@ def _on_page(path: str, part: str, said: str = "changed") -> Callable[[Action], 
 @_on_page("/channels/{channel}/switch", "channels")
 def switch_channel(console: ThisConsole, actor: Admin, channel: Number, form: PostedFields) -> None:
     """Switch a channel on or off."""
-    enabled = bool(text_of(form, "enabled"))
-    administration.change_channel(console, actor.name, channel, enabled=enabled)
+    changes = checked(ChannelChanges, {"enabled": bool(text_of(form, "enabled"))})
+    administration.change_channel(console, actor.name, channel, changes)
 
 
 @api.get("/channels", response_model=list[ChannelDetails], tags=["channels"])
@@ -207,8 +208,7 @@ def list_channels(console: ThisConsole, actor: Admin) -> Any:
 @_on_page("/channels", "channels")
 def add_channel(console: ThisConsole, actor: Admin, channel: NewChannel) -> Any:
     """Add a place where events are sent."""
-    values = channel.model_dump(exclude_unset=True)
-    return administration.add_channel(console, actor.name, **values)
+    return administration.add_channel(console, actor.name, channel)
 
 
 @api.patch("/channels/{channel}", response_model=ChannelDetails, tags=["channels"])
@@ -217,8 +217,7 @@ def change_channel(
     console: ThisConsole, actor: Admin, channel: Number, changes: ChannelChanges
 ) -> Any:
     """Change a channel; what is not named stays as it is."""
-    values = changes.model_dump(exclude_unset=True)
-    return administration.change_channel(console, actor.name, channel, **values)
+    return administration.change_channel(console, actor.name, channel, changes)
 
 
 @api.delete("/channels/{channel}", status_code=204, tags=["channels"])
@@ -262,7 +261,7 @@ def show_key(console: ThisConsole, actor: Viewer) -> ServerKey:
 @api.post("/push", response_model=ChannelDetails, status_code=201, tags=["channels"])
 def subscribe(console: ThisConsole, actor: Viewer, device: NewBrowser) -> Any:
     """Send a browser notifications from now on; it is sent a test message first."""
-    return administration.add_device(console, actor, **device.model_dump())
+    return administration.add_device(console, actor, device)
 
 
 @api.delete("/push", status_code=204, tags=["channels"])
@@ -285,15 +284,14 @@ def list_users(console: ThisConsole, actor: Admin) -> Any:
 @_on_page("/users", "people")
 def add_user(console: ThisConsole, actor: Admin, user: NewUser) -> Any:
     """Add somebody who may log in from then on; the first one must be an admin."""
-    return administration.add_user(console, actor.name, user.name, user.password, user.role)
+    return administration.add_user(console, actor.name, user)
 
 
 @api.patch("/users/{user}", response_model=UserDetails, tags=["users"])
 @_on_page("/users/{user}", "people")
 def change_user(console: ThisConsole, actor: Admin, user: Number, changes: UserChanges) -> Any:
     """Change what somebody may do, or their password."""
-    values = changes.model_dump(exclude_unset=True)
-    return administration.change_user(console, actor.name, user, **values)
+    return administration.change_user(console, actor.name, user, changes)
 
 
 @api.delete("/users/{user}", status_code=204, tags=["users"])
@@ -306,12 +304,13 @@ def remove_user(console: ThisConsole, actor: Admin, user: Number) -> None:
 @pages.post("/settings/tokens")
 def add_posted_token(page: AdminPage, form: PostedFields) -> Response:
     """Make a token, and show it this once."""
-    name, role = text_of(form, "name"), text_of(form, "role")
     try:
-        made = administration.add_token(page.console, page.actor.name, name, role)
+        values = {name: text_of(form, name) for name in ("name", "role")}
+        wanted = checked(NewTokenRequest, values)
+        made = administration.add_token(page.console, page.actor.name, wanted)
     except HabitusError as error:
         return _settings_page(page, "tokens", problem=error)
-    return _settings_page(page, "tokens", token={"name": name, "secret": made.secret})
+    return _settings_page(page, "tokens", token={"name": wanted.name, "secret": made.secret})
 
 
 @api.get("/tokens", response_model=list[TokenDetails], tags=["users"])
@@ -324,7 +323,7 @@ def list_tokens(console: ThisConsole, actor: Admin) -> Any:
 @api.post("/tokens", status_code=201, tags=["users"])
 def add_token(console: ThisConsole, actor: Admin, token: NewTokenRequest) -> NewToken:
     """Make a token of the API; it is shown once."""
-    return administration.add_token(console, actor.name, token.name, token.role)
+    return administration.add_token(console, actor.name, token)
 
 
 @api.delete("/tokens/{token}", status_code=204, tags=["users"])
@@ -397,7 +396,7 @@ def account(page: ViewerPage) -> HTMLResponse:
     "/account",
     "/login",
     "",
-    lambda page, error: page("account.html", problem=error),
+    lambda page, error, _: page("account.html", problem=error),
 )
 def change_own_password(request: Request, actor: Viewer, change: PasswordChange) -> None:
     """Change one's own password; all one's logins end."""
@@ -406,7 +405,7 @@ def change_own_password(request: Request, actor: Viewer, change: PasswordChange)
         user = session.get(User, actor.user_id) if actor.user_id is not None else None
     if user is None or not try_password(request, user.name, change.old, user):
         raise HttpError(403, "the old password does not fit")
-    administration.change_user(console, user.name, user.id, password=change.new)
+    administration.change_user(console, user.name, user.id, UserChanges(password=change.new))
 
 
 # Settings, and what there is to know.
@@ -415,13 +414,12 @@ def change_own_password(request: Request, actor: Viewer, change: PasswordChange)
 @_on_page("/disk", "disk")
 def change_disk(console: ThisConsole, actor: Admin, form: PostedFields) -> None:
     """Change how much is kept, and how long."""
-    administration.change_preferences(
-        console,
-        actor.name,
-        quota_bytes=int(number_of(form, "quota") * GIGABYTE),
-        retention_days=number_of(form, "retention_days"),
-        upload_bytes=int(number_of(form, "upload") * GIGABYTE),
-    )
+    values = {
+        "quota_bytes": int(number_of(form, "quota") * GIGABYTE),
+        "retention_days": number_of(form, "retention_days"),
+        "upload_bytes": int(number_of(form, "upload") * GIGABYTE),
+    }
+    administration.change_preferences(console, actor.name, checked(Preferences, values))
 
 
 @api.get("/settings", tags=["console"])
@@ -434,8 +432,7 @@ def show_settings(console: ThisConsole, actor: Admin) -> Preferences:
 @_on_page("/quiet", "channels")
 def change_settings(console: ThisConsole, actor: Admin, changes: Preferences) -> Preferences:
     """Change settings; what is not named stays as it is."""
-    values = changes.model_dump(exclude_unset=True)
-    return administration.change_preferences(console, actor.name, **values)
+    return administration.change_preferences(console, actor.name, changes)
 
 
 @api.get("/audit", response_model=list[AuditRecord], tags=["console"])

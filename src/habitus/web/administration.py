@@ -24,10 +24,11 @@ from habitus.site.zones import Zone, check_zones
 from habitus.web import channels, outbox, uploads
 from habitus.web.answers import (
     LONGEST_NAME,
-    BehaviourChanges,
     CameraChanges,
     ChannelChanges,
+    EventChanges,
     HttpError,
+    NewBrowser,
     NewCamera,
     NewChannel,
     NewToken,
@@ -64,17 +65,16 @@ SEPARATE = {"address", "upload", "username", "password"}
 def add_camera(
     console: Console,
     actor: str,
+    camera: NewCamera,
     *,
     camera_id: str | None = None,
     trusted: bool = False,
-    **values: Any,
 ) -> CameraRow:
-    """Add a camera, as `NewCamera` has it, and have it watched.
+    """Add a camera, and have it watched.
 
     Its id is made from the name if None. Where it is trusted, as by who has the data folder, its
     address may be a file, or lead elsewhere.
     """
-    camera = checked(NewCamera, values)
     if bool(camera.upload) == bool(camera.address):
         raise InvalidInputError("give either an address or a file", parameter="address")
     named = _columns(camera)
@@ -104,21 +104,20 @@ def add_camera(
 
 
 def change_camera(
-    console: Console, actor: str, camera_id: str, *, trusted: bool = False, **changes: Any
+    console: Console, actor: str, camera_id: str, changes: CameraChanges, *, trusted: bool = False
 ) -> CameraRow:
-    """Change a camera, as `CameraChanges` has it; it is watched on as it is then.
+    """Change a camera; it is watched on as it is then.
 
     What is None, and options that are not named, stay as they are; options that are None go.
     """
-    changed = checked(CameraChanges, changes)
-    values, address = _columns(changed), changed.address
+    values, address = _columns(changes), changes.address
     with console.database.transaction() as session:
         camera = camera_of(session, camera_id)
         size = (camera.width, camera.height) if camera.width and camera.height else None
         check_zones([Zone.of(zone) for zone in values.get("zones", ())], size)
-        if camera.kind == "stream" and (changed.username or changed.password):
+        if camera.kind == "stream" and (changes.username or changes.password):
             stored = address or console.vault.open(camera.secret_address)
-            address = with_user(stored, changed.username, changed.password)
+            address = with_user(stored, changes.username, changes.password)
         options = values["options"] = _present(camera.options | values.get("options", {}))
         if address == "":
             raise InvalidInputError("an address must not be empty", parameter="address")
@@ -185,13 +184,13 @@ def name_behaviour(
         if learning is None or not 1 <= number <= MOST_BEHAVIOURS:
             raise HttpError(404, f"there is no behaviour {number} of this camera")
         others = {k: v for k, v in learning.names.items() if k != str(number)}
-        if plain := checked(BehaviourChanges, {"name": name.strip()}).name:
-            if plain in others.values():
-                raise HttpError(409, f"another behaviour is called {plain!r}")
-            others[str(number)] = plain
+        if name:
+            if name in others.values():
+                raise HttpError(409, f"another behaviour is called {name!r}")
+            others[str(number)] = name
         if others != learning.names:
             learning.names = others
-            write_audit(session, actor, "behaviour named", camera_id, number=number, name=plain)
+            write_audit(session, actor, "behaviour named", camera_id, number=number, name=name)
     _refresh(console, camera_id)
     return {int(key): value for key, value in others.items()}
 
@@ -297,25 +296,18 @@ def snooze(console: Console, actor: str, camera_id: str, hours: float) -> float 
 # Events.
 
 
-def note_event(
-    console: Console,
-    actor: str,
-    event_id: str,
-    *,
-    note: str | None = None,
-    starred: bool | None = None,
-) -> None:
+def note_event(console: Console, actor: str, event_id: str, changes: EventChanges) -> None:
     """Write about an event, or mark it."""
     with console.database.transaction() as session:
         event = session.get(EventRow, event_id)
         if event is None:
             raise HttpError(404, f"there is no event {event_id[:40]!r}")
-        if note is not None and note.strip() != event.note:
-            event.note = note.strip()
+        if changes.note is not None and (note := changes.note.strip()) != event.note:
+            event.note = note
             event.words = searched(event)
             write_audit(session, actor, "note written", event_id)
-        if starred is not None:
-            event.starred = starred
+        if changes.starred is not None:
+            event.starred = changes.starred
 
 
 def star_events(console: Console, ids: Sequence[str], *, starred: bool) -> None:
@@ -351,10 +343,9 @@ def give_password(console: Console, name: str, password: str, *, again: bool = T
         write_audit(session, OWNER, "password set", name)
 
 
-def add_user(console: Console, actor: str, name: str, password: str, role: str) -> User:
+def add_user(console: Console, actor: str, wanted: NewUser) -> User:
     """Add somebody who may log in; the first one must be an admin."""
-    wanted = checked(NewUser, {"name": name, "password": password, "role": role})
-    hashed = PASSWORDS.hashed(password)
+    hashed = PASSWORDS.hashed(wanted.password)
     user = User(name=wanted.name, password=hashed, role=wanted.role, created=time.time())
     with console.database.transaction() as session:
         if session.scalar(select(User.id).where(User.name == user.name)) is not None:
@@ -365,26 +356,18 @@ def add_user(console: Console, actor: str, name: str, password: str, role: str) 
     return user
 
 
-def change_user(
-    console: Console,
-    actor: str,
-    user_id: int,
-    *,
-    password: str | None = None,
-    role: str | None = None,
-) -> User:
+def change_user(console: Console, actor: str, user_id: int, changes: UserChanges) -> User:
     """Change what somebody may do, or their password, which ends their logins."""
-    wanted = checked(UserChanges, {"password": password, "role": role})
-    hashed = None if password is None else PASSWORDS.hashed(password)
+    hashed = None if changes.password is None else PASSWORDS.hashed(changes.password)
     with console.database.transaction() as session:
         user = _row(session, User, user_id)
         if hashed is not None:
             _set_password(session, user, hashed)
             write_audit(session, actor, "password set", user.name)
-        if wanted.role is not None and user.role != wanted.role:
-            user.role = wanted.role
+        if changes.role is not None and user.role != changes.role:
+            user.role = changes.role
             _check_admins(console, session)
-            write_audit(session, actor, "role changed", user.name, role=wanted.role)
+            write_audit(session, actor, "role changed", user.name, role=changes.role)
     return user
 
 
@@ -405,9 +388,9 @@ def _check_admins(console: Console, session: Session) -> None:
 # Tokens of the API.
 
 
-def add_token(console: Console, actor: str, name: str, role: str) -> NewToken:
+def add_token(console: Console, actor: str, wanted: NewTokenRequest) -> NewToken:
     """Make a token of the API."""
-    secret, wanted = new_token(), checked(NewTokenRequest, {"name": name, "role": role})
+    secret = new_token()
     token = Token(**dict(wanted), digest=digest(secret), created=time.time())
     with console.database.transaction() as session:
         session.add(token)
@@ -418,9 +401,8 @@ def add_token(console: Console, actor: str, name: str, role: str) -> NewToken:
 # Channels and settings.
 
 
-def add_channel(console: Console, actor: str, **values: Any) -> Channel:
-    """Add a place where events are sent, as `NewChannel` has it."""
-    wanted = checked(NewChannel, values)
+def add_channel(console: Console, actor: str, wanted: NewChannel) -> Channel:
+    """Add a place where events are sent."""
     channel = Channel(
         name=wanted.name,
         kind=wanted.kind,
@@ -434,13 +416,14 @@ def add_channel(console: Console, actor: str, **values: Any) -> Channel:
     return channel
 
 
-def change_channel(console: Console, actor: str, channel_id: int, **changes: Any) -> Channel:
-    """Change a channel, as `ChannelChanges` has it.
+def change_channel(
+    console: Console, actor: str, channel_id: int, wanted: ChannelChanges
+) -> Channel:
+    """Change a channel.
 
     Settings that are not named stay as they are, as secrets are not shown to be sent again; those
     that are None are left out from then on.
     """
-    wanted = checked(ChannelChanges, changes)
     with console.database.transaction() as session:
         channel = _row(session, Channel, channel_id)
         if wanted.settings:
@@ -482,22 +465,20 @@ def try_channel(console: Console, actor: str, channel_id: int) -> None:
     channels.send_test(console, channel)
 
 
-def add_device(
-    console: Console, actor: Actor, *, name: str, endpoint: str, p256dh: str, auth: str
-) -> Channel:
+def add_device(console: Console, actor: Actor, device: NewBrowser) -> Channel:
     """Send a browser of somebody notifications, if it takes a test message.
 
     Only admins may name a push service of their own: what they subscribe is sent to any host.
     """
-    if not (push.is_known(endpoint) or actor.may("admin")):
+    if not (push.is_known(device.endpoint) or actor.may("admin")):
         raise HttpError(403, "not the address of a push service that is known")
-    settings = {"endpoint": endpoint, "p256dh": p256dh, "auth": auth, "user": actor.user_id}
-    for before in _devices(console, lambda known: known["endpoint"] == endpoint):
-        remove(console, actor.name, Channel, before)
-    values: dict[str, Any] = {"name": f"{actor.name}: {name}"[:LONGEST_NAME], "kind": "push"}
+    settings = {**device.model_dump(exclude={"name"}), "user": actor.user_id}
+    remove_device(console, actor.name, device.endpoint)
+    values: dict[str, Any] = {"name": f"{actor.name}: {device.name}"[:LONGEST_NAME], "kind": "push"}
     channels.check("push", settings)
     channels.send_test(console, Channel(**values, secret_settings=console.vault.seal(settings)))
-    return add_channel(console, actor.name, settings=settings, **values)
+    wanted = checked(NewChannel, {**values, "settings": settings})
+    return add_channel(console, actor.name, wanted)
 
 
 def remove_device(console: Console, actor: str, endpoint: str) -> None:
@@ -513,8 +494,8 @@ def _devices(console: Console, wanted: Callable[[dict[str, Any]], bool]) -> list
         return [row.id for row in rows if wanted(console.vault.open(row.secret_settings))]
 
 
-def change_preferences(console: Console, actor: str, **changes: Any) -> Preferences:
-    """Change settings, as `Preferences` has them."""
+def change_preferences(console: Console, actor: str, changes: Preferences) -> Preferences:
+    """Change those settings that are named."""
     with console.database.transaction() as session:
         before, after = read_preferences(session), write_preferences(session, changes)
         outbox.check_quiet_hours(after.quiet_from, after.quiet_until)

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.web import administration
-from habitus.web.answers import CameraChanges, Name, checked
+from habitus.web.answers import CameraChanges, Name, NewCamera, checked
 from habitus.web.database import CameraRow
 from habitus.web.server import Console
 from habitus.web.server_settings import ServerSettings
@@ -119,9 +119,8 @@ def _apply(console: Console, values: dict[str, Any]) -> None:
     with console.database.session() as session:
         camera = session.get(CameraRow, camera_id)
     if camera is None:
-        administration.add_camera(
-            console, ACTOR, camera_id=camera_id, kind=kind, trusted=True, **values
-        )
+        new = checked(NewCamera, {**values, "kind": kind})
+        administration.add_camera(console, ACTOR, new, camera_id=camera_id, trusted=True)
         return
     if camera.kind != kind:
         raise FileError(
@@ -129,7 +128,8 @@ def _apply(console: Console, values: dict[str, Any]) -> None:
         )
     if console.vault.open(camera.secret_address) == values["address"]:
         del values["address"]
-    administration.change_camera(console, ACTOR, camera_id, trusted=True, **values)
+    changes = checked(CameraChanges, values)
+    administration.change_camera(console, ACTOR, camera_id, changes, trusted=True)
 
 
 def _source(settings: ServerSettings, values: dict[str, Any]) -> tuple[str, str]:

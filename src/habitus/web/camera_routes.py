@@ -12,7 +12,7 @@ from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse
 from sqlalchemy.orm import Session
 
 import habitus
-from habitus.errors import HabitusError, InvalidInputError
+from habitus.errors import HabitusError
 from habitus.site.probe import look
 from habitus.site.relearning import describe, description_of
 from habitus.web import administration, onvif, queries, store
@@ -195,15 +195,14 @@ def _form_of(camera: CameraRow) -> dict[str, str]:
 
 
 def _values(form: PostedFields) -> dict[str, Any]:
-    """Return what administration takes, and says what is wrong with."""
+    """Return what the form of a camera says; what is empty is not named, but for the name."""
+    source = ("upload", "kind") if text_of(form, "upload") else ("address", "username")
+    texts = {
+        name: text_of(form, name) for name in ("name", "alerts_per_day", "learn_days", *source)
+    }
     return {
-        "name": text_of(form, "name"),
-        "alerts_per_day": text_of(form, "alerts_per_day", "5"),
-        "learn_days": text_of(form, "learn_days", "7"),
-        "address": text_of(form, "address") or None,
-        "username": text_of(form, "username") or None,
+        **{name: text for name, text in texts.items() if text or name == "name"},
         "password": form.get("password") or None,
-        "enabled": bool(text_of(form, "enabled")),
         "options": {"local": bool(text_of(form, "local")) or None},
     }
 
@@ -219,22 +218,6 @@ def _parsed(text: str) -> object:
 def ask_for_camera(page: AdminPage, upload: str = "", name: str = "") -> HTMLResponse:
     """Ask for a camera; its recording may have been uploaded already."""
     return _edit_page(page, None, NEW_FORM | {"name": name, "upload": upload})
-
-
-@pages.post("/cameras")
-def add_posted_camera(page: AdminPage, form: PostedFields) -> Response:
-    """Add a camera, or say what is wrong with it."""
-    try:
-        values = {**_values(form), "enabled": True}
-        if upload := text_of(form, "upload"):
-            kind = text_of(form, "kind", "playback")
-            values |= {"upload": upload, "kind": kind, "address": None}
-        elif not values["address"]:
-            raise InvalidInputError("give an address, or a recording", parameter="address")
-        camera = administration.add_camera(page.console, page.actor.name, **values)
-    except HabitusError as error:
-        return _edit_page(page, None, form, error)
-    return go(f"/cameras/{camera.id}", "given" if camera.kind == "recording" else "added")
 
 
 @pages.get("/cameras/{camera}")
@@ -272,14 +255,9 @@ def edit_camera(page: AdminPage, camera: OneCamera) -> HTMLResponse:
     return _edit_page(page, camera, _form_of(camera))
 
 
-@pages.post("/cameras/{camera}")
-def change_posted_camera(page: AdminPage, camera: OneCamera, form: PostedFields) -> Response:
-    """Change a camera, or say what is wrong."""
-    try:
-        administration.change_camera(page.console, page.actor.name, camera.id, **_values(form))
-    except HabitusError as error:
-        return _edit_page(page, camera, form, error)
-    return go(f"/cameras/{camera.id}", "changed")
+def _edit_again(page: Page, error: HabitusError, form: PostedFields) -> HTMLResponse:
+    camera = page.request.path_params.get("camera")
+    return _edit_page(page, camera and _camera(page.console, camera), form, error)
 
 
 @pages.get("/cameras/{camera}/zones")
@@ -288,22 +266,15 @@ def edit_zones(page: AdminPage, camera: OneCamera) -> HTMLResponse:
     return _zones_page(page, camera, camera.zones, camera.options.get("timezone", ""))
 
 
-@pages.post("/cameras/{camera}/zones")
-def change_posted_zones(
-    page: AdminPage,
-    camera: OneCamera,
-    zones: Annotated[str, Form()] = "[]",
-    timezone: Annotated[str, Form()] = "",
-) -> Response:
-    """Change the zones of a camera, or say what is wrong."""
-    options = {"timezone": timezone.strip() or None}
-    try:
-        administration.change_camera(
-            page.console, page.actor.name, camera.id, zones=_parsed(zones), options=options
-        )
-    except HabitusError as error:
-        return _zones_page(page, camera, _parsed(zones), timezone, error)
-    return go(f"/cameras/{camera.id}", "changed")
+def _zone_values(form: PostedFields) -> dict[str, Any]:
+    timezone = text_of(form, "timezone") or None
+    return {"zones": _parsed(text_of(form, "zones", "[]")), "options": {"timezone": timezone}}
+
+
+def _zones_again(page: Page, error: HabitusError, form: PostedFields) -> HTMLResponse:
+    camera = _camera(page.console, page.request.path_params["camera"])
+    zones, timezone = _parsed(text_of(form, "zones")), text_of(form, "timezone")
+    return _zones_page(page, camera, zones, timezone, error)
 
 
 def _zones_page(
@@ -419,9 +390,17 @@ def list_cameras(console: ThisConsole, actor: Viewer) -> Any:
 
 
 @api.post("/cameras", response_model=CameraDetails, status_code=201)
+@on_page(
+    pages,
+    "/cameras",
+    "/cameras/{result.id}",
+    lambda camera: "given" if camera.kind == "recording" else "added",
+    _edit_again,
+    _values,
+)
 def add_camera(console: ThisConsole, actor: Admin, camera: NewCamera) -> Any:
     """Add a camera by address, or by a file that was uploaded, and watch it."""
-    return administration.add_camera(console, actor.name, **camera.model_dump(exclude_unset=True))
+    return administration.add_camera(console, actor.name, camera)
 
 
 @api.get("/cameras/{camera}", response_model=CameraDetails)
@@ -431,10 +410,23 @@ def show_camera(console: ThisConsole, actor: Viewer, camera: str) -> Any:
 
 
 @api.patch("/cameras/{camera}", response_model=CameraDetails)
+@on_page(
+    pages,
+    "/cameras/{camera}",
+    "/cameras/{camera}",
+    refused=_edit_again,
+    values_of=lambda form: {**_values(form), "enabled": bool(text_of(form, "enabled"))},
+)
+@on_page(
+    pages,
+    "/cameras/{camera}/zones",
+    "/cameras/{camera}",
+    refused=_zones_again,
+    values_of=_zone_values,
+)
 def change_camera(console: ThisConsole, actor: Admin, camera: str, changes: CameraChanges) -> Any:
     """Change a camera; what is not named stays as it is."""
-    values = changes.model_dump(exclude_unset=True)
-    administration.change_camera(console, actor.name, camera, **values)
+    administration.change_camera(console, actor.name, camera, changes)
     return console.database.read(_counted_camera, camera)
 
 

@@ -412,8 +412,7 @@ def change_event(
     console: ThisConsole, actor: Reviewer, event: OneEvent, changes: EventChanges
 ) -> SiteEvent:
     """Write a note about an event, or mark it."""
-    values = changes.model_dump(exclude_none=True)
-    administration.note_event(console, actor.name, event.id, **values)
+    administration.note_event(console, actor.name, event.id, changes)
     return console.database.read(_event, event.id)
 
 

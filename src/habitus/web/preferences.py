@@ -1,12 +1,12 @@
 """Settings that are changed on the page: those of the console, and of each person's wall."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from habitus.web.answers import Preferences, WallLayout, WallTile, checked
+from habitus.web.answers import Preferences, WallLayout, WallTile
 from habitus.web.database import CameraRow, Setting
 
 
@@ -16,10 +16,9 @@ def read_preferences(session: Session) -> Preferences:
     return Preferences(**{setting.key: setting.value["value"] for setting in stored})
 
 
-def write_preferences(session: Session, changes: dict[str, Any]) -> Preferences:
-    """Change settings, and return them all."""
-    changed = checked(Preferences, changes).model_dump(exclude_unset=True)
-    for key, value in changed.items():
+def write_preferences(session: Session, changes: Preferences) -> Preferences:
+    """Change those settings that are named, and return them all."""
+    for key, value in changes.model_dump(exclude_unset=True).items():
         session.merge(Setting(key=key, value={"value": value}))
     return read_preferences(session)
 

@@ -313,12 +313,13 @@ def on_page(
     path: str,
     back: str,
     said: str | Callable[[Any], str] = "changed",
-    refused: Callable[[Page, HabitusError], Response] | None = None,
+    refused: Callable[[Page, HabitusError, FormData], Response] | None = None,
+    values_of: Callable[[FormData], dict[str, Any]] | None = None,
 ) -> Callable[[Action], Action]:
     """Have a form do what a function of the API does, and then show a page.
 
-    `back` may name parameters of the function, `said` depend on its result; `refused` shows why
-    nothing was done.
+    `back` may name parameters of the function and its `result`, `said` depend on that; `refused`
+    shows why nothing was done; `values_of` returns what a form says, unless by names of fields.
     """
 
     def registered(action: Action) -> Action:
@@ -333,15 +334,19 @@ def on_page(
         def route(request: Request, posted: FormData, **values: Any) -> Response:
             try:
                 for name, kind in bodies.items():
-                    values[name] = checked(kind, _sent(posted, kind))
+                    values[name] = checked(
+                        kind, values_of(posted) if values_of else _sent(posted, kind)
+                    )
                 if "request" in parameters:
                     values["request"] = request
                 result = action(**values)
             except HabitusError as error:
                 if refused is None:
                     raise
-                return refused(Page(request, values["actor"]), error)
-            return go(back.format(**values), said(result) if callable(said) else said)
+                return refused(Page(request, values["actor"]), error, posted)
+            return go(
+                back.format(**values, result=result), said(result) if callable(said) else said
+            )
 
         kinds = {name: parameter.annotation for name, parameter in parameters.items()}
         kinds |= {"request": Request, "posted": PostedFields}
