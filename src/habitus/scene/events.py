@@ -464,10 +464,11 @@ def read_events(path: str | os.PathLike[str]) -> list[Event]:
     return sorted(events_by_line(path).values(), key=lambda event: event.start)
 
 
-def events_by_line(path: str | os.PathLike[str]) -> dict[int, Event]:
-    """Return the events of a file of JSON Lines by the number of their line, from 1.
+def events_by_line(path: str | os.PathLike[str], *, first: int = 1) -> dict[int, Event]:
+    """Return the events of a file of JSON Lines from a line on, by the number of their line.
 
-    Lines about faults of the camera are left out; a line that is no event is a `FileError`.
+    The first line is 1. Lines about faults of the camera are left out; a line that is no event is
+    a `FileError`.
     """
     file = checked_path(path)
     try:
@@ -476,9 +477,11 @@ def events_by_line(path: str | os.PathLike[str]) -> dict[int, Event]:
         raise InvalidInputError(f"{file}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise FileError(f"{file}: neither a habitus model nor a file of events") from error
-    numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    events = ((number, line) for number, line in numbered if not line.startswith(FAULT))
-    return {number: _parsed(file, number, line) for number, line in events}
+    return {
+        number: _parsed(file, number, line)
+        for number, line in enumerate(lines, start=1)
+        if number >= first and line.strip() and not line.startswith(FAULT)
+    }
 
 
 class _Stamp(TypedDict):

@@ -26,7 +26,7 @@ from habitus.files import write_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.rarity import duration_in_words
-from habitus.scene import Detector, Event, SceneModel, detect_events
+from habitus.scene import Detector, Event, SceneModel, detect_events, events_by_line
 from habitus.scene.camera_check import CameraCheck
 from habitus.scene.thresholds import AlarmLimit
 from habitus.schema import Count, NotNegative, Text, decoded
@@ -487,17 +487,8 @@ def read_archive_events(path: Path) -> list[Event]:
 
 def _events_of(path: Path, *, first: int = 1) -> list[Event]:
     """Return the moments in a file from line `first` on; FileError where a line is none."""
-    remedy = "delete the file, and the next detection writes it again"
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise FileError(f"{path}: found bytes that are not UTF-8: {remedy}") from error
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
-    events = []
-    for number, line in enumerate(lines[first - 1 :], start=first):
-        try:
-            events.append(decoded(line, Event))
-        except FileError as error:
-            raise FileError(f"{path}, line {number}: {error}: {remedy}") from error
-    return events
+        return list(events_by_line(path, first=first).values())
+    except HabitusError as error:
+        remedy = "delete the file, and the next detection writes it again"
+        raise FileError(f"{error}: {remedy}") from error
