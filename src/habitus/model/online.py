@@ -10,12 +10,13 @@ detector, its calibration, the comparison and the tuning all call it.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from habitus.arrays import Array, Flags, Indices, WordIds
 from habitus.compiled import compiled
+from habitus.errors import InvalidInputError
 from habitus.model.expected_counts import Evidence
 from habitus.model.messages import log_predict
 from habitus.model.parameters import Parameters
@@ -23,6 +24,8 @@ from habitus.model.parameters import Parameters
 # Words that a model calls impossible (bare equations, smoothing 0) are only this improbable here,
 # so that every score is finite.
 LEAST_PROBABILITY = 1e-300
+
+OpeningBelief = Literal["new", "continued", "uniform"]
 
 
 class Background(NamedTuple):
@@ -111,6 +114,23 @@ def filter_tables(
     with np.errstate(divide="ignore"):
         log_pi = np.log(np.stack([parameters.pi for parameters in sets]))
         return FilterTables(probability, np.log(probability), xi, np.log(xi), log_pi)
+
+
+def log_opening(tables: FilterTables, start: OpeningBelief, belief: Array) -> Array:
+    """Return ln p(z) of the first document to come, sets x behaviours.
+
+    `belief` is that of the last document that was learnt from, for a start that is "continued".
+    """
+    if start == "new":
+        return tables.log_pi
+    if start == "uniform":
+        return np.full_like(tables.log_pi, -np.log(tables.log_pi.shape[1]))
+    if start == "continued":
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(tables.xi @ belief))
+    raise InvalidInputError(
+        f'start must be "new", "continued" or "uniform", found {start!r}', parameter="start"
+    )
 
 
 def filter_document(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,12 +36,10 @@ from habitus.model.learning import (
     run_restarts,
 )
 from habitus.model.messages import filter_forward, most_probable_path, smooth_backward
-from habitus.model.online import filter_documents, filter_tables
+from habitus.model.online import OpeningBelief, filter_documents, filter_tables, log_opening
 from habitus.model.parameters import Parameters, Prior, Sizes
 from habitus.model.starts import Init, check_init
 from habitus.model.validation import check_parameters, check_whole, learnable, seed_of
-
-Start = Literal["new", "continued", "uniform"]
 
 
 @dataclass(eq=False)
@@ -272,7 +270,7 @@ class TopicModel:
         return self
 
     def score_samples(
-        self, X: Any, *, lengths: ArrayLike | None = None, start: Start = "new"
+        self, X: Any, *, lengths: ArrayLike | None = None, start: OpeningBelief = "new"
     ) -> Array:
         """Return the normality of each document: its mean log-probability per token.
 
@@ -659,28 +657,14 @@ class TopicModel:
         self.transitions_ = self.batches_.n_documents * self.batches_.counts.xi
         self.belief_ = _passage(self.parameters_, evidence).belief
 
-    def _log_evidence(self, corpus: Corpus, start: Start = "new") -> tuple[Array, Evidence]:
+    def _log_evidence(self, corpus: Corpus, start: OpeningBelief = "new") -> tuple[Array, Evidence]:
         """Return ln p(x_t | x_{1:t-1}) of each document, and the evidence of the corpus."""
         evidence = gather(corpus, min_words=self.min_words)
         # Bare estimates (smoothing 0) may rule a word out: its document then scores -inf.
         tables = filter_tables([self.parameters_], least_probability=0.0)
-        filtered = filter_documents(evidence, tables, self._log_opening(start))
+        opening = log_opening(tables, start, self.belief_)
+        filtered = filter_documents(evidence, tables, opening)
         return filtered.log_evidence, evidence
-
-    def _log_opening(self, start: Start) -> Array:
-        """Return ln p(z) of the first document, 1 x behaviours."""
-        _, _, pi, xi = self.parameters_
-        openings = {
-            "new": pi,
-            "continued": xi @ self.belief_,
-            "uniform": np.full_like(pi, 1 / len(pi)),
-        }
-        if start not in openings:
-            raise InvalidInputError(
-                f'start must be "new", "continued" or "uniform", found {start!r}', parameter="start"
-            )
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(openings[start])[None])
 
     def _log_likelihoods(self, corpus: Corpus) -> tuple[Evidence, Array]:
         """Return the evidence of a corpus, and ln p(x_t | z_t), documents x behaviours."""

@@ -23,10 +23,12 @@ from habitus.model.online import (
     LEAST_PROBABILITY,
     FilteredDocuments,
     FilterStep,
+    OpeningBelief,
     examine,
     filter_document,
     filter_documents,
     filter_tables,
+    log_opening,
     predicted_behaviours,
 )
 from habitus.rarity import NormalFootage, rarity_in_words
@@ -56,7 +58,6 @@ POSSIBLE = {
 """Lowest and highest score that a measure can give."""
 
 Approximation = Literal["plug-in", "monte-carlo"]
-OpeningBelief = Literal["new", "continued", "uniform"]
 
 
 class BagLike(Protocol):
@@ -240,7 +241,7 @@ class Detector:
         self.alerts_per_day: float | None = None
         """The budget, where there is one."""
         self.threshold = self._threshold(threshold, share, alerts_per_day)
-        self.log_predicted = self._opening(start)
+        self.log_predicted = log_opening(self.tables, start, self.model.belief_)
         self._recent: list[int] = []
         """Behaviours of the latest documents of the sequence."""
         self.n_words = len(self.tables.probability)
@@ -442,20 +443,6 @@ class Detector:
 
     def _identity(self) -> str:
         return hashlib.blake2b(self.tables.probability.data, digest_size=16).hexdigest()
-
-    def _opening(self, start: OpeningBelief) -> Array:
-        """Return ln p(z) of the first document to come, sets x behaviours."""
-        tables = self.tables
-        if start == "new":
-            return tables.log_pi
-        if start == "uniform":
-            return np.full_like(tables.log_pi, -np.log(tables.log_pi.shape[1]))
-        if start == "continued":
-            with np.errstate(divide="ignore"):
-                return np.asarray(np.log(tables.xi @ self.model.belief_))
-        raise InvalidInputError(
-            f'start must be "new", "continued" or "uniform", found {start!r}', parameter="start"
-        )
 
     def _threshold(
         self, threshold: float | None, share: float | None, alerts_per_day: float | None
