@@ -128,13 +128,7 @@ def learn_archive(
     check_unused(reading, "an archive", "fast", "jobs", "cluster")
     given = _given(folder, patterns, timezone, documents or DocumentSettings(), reading.fast)
     recordings = _recordings(given, cameras)
-    options = {
-        "n_topics": learning.n_topics,
-        "n_behaviours": learning.n_behaviours,
-        "n_restarts": learning.n_restarts,
-        "half_life": half_life,
-        "random_state": learning.seed,
-    }
+    options = {**learning.model_options(), "half_life": half_life}
     with folder.alone(), open_workers(reading.cluster, reading.jobs) as workers:
         folder.put_settings(given)
         came, models = Reading(), Learning()

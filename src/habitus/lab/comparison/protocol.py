@@ -85,6 +85,12 @@ class ComparisonProtocol:
         """Return the seed of one repetition of the learning run of this name."""
         return np.random.SeedSequence(self.seed, spawn_key=(crc32(name.encode()), number))
 
+    def model_options(self, run: "LearningRun") -> dict[str, Any]:
+        """Return the parameters of `TopicModel` that point estimates and samples have in common."""
+        names = ("n_topics", "n_behaviours", "n_iterations", "min_words")
+        shared = {name: getattr(self, name) for name in names}
+        return {"learning": run.learning, "prior": run.prior, **shared}
+
     def to_json(self) -> dict[str, Any]:
         """Return all settings as plain values."""
         return asdict(self)

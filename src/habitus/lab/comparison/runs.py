@@ -134,12 +134,7 @@ def _learn(
     """
     rng, needed = np.random.default_rng(seed), {method.samples for method in run.methods}
     model = TopicModel(
-        protocol.n_topics,
-        protocol.n_behaviours,
-        learning=run.learning,
-        prior=run.prior,
-        n_iterations=protocol.n_iterations,
-        min_words=protocol.min_words,
+        **protocol.model_options(run),
         burn_in=protocol.burn_in,
         thinning=protocol.thinning,
         n_samples=protocol.many if "many" in needed else protocol.few,
@@ -188,13 +183,8 @@ def _default_model(
     began = process_time()
     scene = learn_scene(
         footage.train,
-        n_topics=protocol.n_topics,
-        n_behaviours=protocol.n_behaviours,
-        learning=run.learning,
-        prior=run.prior,
-        n_iterations=protocol.n_iterations,
+        **protocol.model_options(run),
         n_restarts=protocol.n_restarts,
-        min_words=protocol.min_words,
         random_state=np.random.default_rng(seed),
     )
     seconds = process_time() - began

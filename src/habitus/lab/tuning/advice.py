@@ -10,8 +10,6 @@ from habitus.lab.tuning.recall import BUDGETS, N_TRIALS, FoundShare, RecallEstim
 from habitus.lab.tuning.selection import (
     BEHAVIOURS,
     FITTED,
-    ITERATIONS,
-    TOLERANCE,
     TOPICS,
     Candidate,
     Choice,
@@ -21,7 +19,6 @@ from habitus.lab.tuning.selection import (
     predict_held_out,
     select_size,
 )
-from habitus.model import TopicModel
 from habitus.model.hyperparameters import HyperparameterFit, fit_hyperparameters
 from habitus.scene.scene_model import learn_scene
 from habitus.settings import LearningSettings
@@ -165,18 +162,7 @@ def check_tuning(alerts_per_day: float, n_trials: int, n_restarts: int) -> None:
 def tune_hyperparameters(corpus: Corpus, choice: Choice, runs: SelectionRuns) -> Hyperparameters:
     """Fit the hyperparameters of VB for the chosen size, and compare its held-out likelihood."""
     candidate = replace(choice.candidate, learning="vb", prior=FITTED)
-    model = TopicModel(
-        candidate.n_topics,
-        candidate.n_behaviours,
-        learning="vb",
-        prior="H",
-        n_iterations=ITERATIONS,
-        tolerance=TOLERANCE,
-        n_restarts=runs.n_restarts,
-        n_jobs=runs.jobs,
-        min_words=runs.min_words,
-        random_state=runs.seed,
-    ).fit(corpus, workers=runs.workers)
+    model = runs.model(candidate, runs.seed, runs.jobs).fit(corpus, workers=runs.workers)
     (prediction,) = predict_held_out(corpus, [candidate], runs, stage="fitting hyperparameters")
     gained = prediction.less(choice.predictions[choice.chosen])
     fit = fit_hyperparameters(model, corpus)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from threading import Event as ThreadEvent
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -149,6 +149,21 @@ class SelectionRuns(NamedTuple):
     """What learns instead of threads of this process."""
     progress: ProgressCallback = ignore_progress
     """Called after each candidate and fold."""
+
+    def model(self, candidate: Candidate, random_state: Any, n_jobs: int = 1) -> TopicModel:
+        """Return what learns a candidate; of a fitted prior, the one that is fitted from."""
+        return TopicModel(
+            candidate.n_topics,
+            candidate.n_behaviours,
+            learning=candidate.learning,
+            prior="H" if candidate.prior == FITTED else candidate.prior,
+            n_iterations=ITERATIONS,
+            tolerance=TOLERANCE,
+            n_restarts=self.n_restarts,
+            n_jobs=n_jobs,
+            min_words=self.min_words,
+            random_state=random_state,
+        )
 
 
 def select_size(corpus: Corpus, candidates: Sequence[Candidate], runs: SelectionRuns) -> Choice:
@@ -282,17 +297,7 @@ def _fold_prediction(
     """Predict the segments of a fold that was not learnt from."""
     candidate, k = task
     fold, seeds = folds[k], [runs.seed, k, candidate.n_topics, candidate.n_behaviours]
-    model = TopicModel(
-        candidate.n_topics,
-        candidate.n_behaviours,
-        learning=candidate.learning,
-        prior="H" if candidate.prior == FITTED else candidate.prior,
-        n_iterations=ITERATIONS,
-        tolerance=TOLERANCE,
-        n_restarts=runs.n_restarts,
-        min_words=runs.min_words,
-        random_state=np.random.default_rng(seeds),
-    ).fit(fold.rest, callback=callback)
+    model = runs.model(candidate, np.random.default_rng(seeds)).fit(fold.rest, callback=callback)
     if candidate.prior == FITTED:
         model = fit_hyperparameters(model, fold.rest, callback=callback).model
     predicted = []
