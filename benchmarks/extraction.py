@@ -18,12 +18,12 @@ from functools import partial
 from pathlib import Path
 
 import av
-import numpy as np
 
 import clips
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.ingest.clips import LAG, DocumentSettings, documents
-from habitus.video import DisMotion, Reader, Source
+from habitus.video import Reader, Source
+from motion_quality import GatedFlow
 from report import Row, Target, main, progress
 from timing import interleave, n_cores, repeated
 
@@ -124,8 +124,7 @@ def dis(path: Path, preset: str, *, lag: float) -> int:
     """Decode, and gated DIS."""
     n, before, last = 0, None, -1.0
     with Reader(Source(str(path))) as reader:
-        grid = Vocabulary.of_frame(reader.width, reader.height)
-        motion = DisMotion(grid, np.ones((grid.rows, grid.columns), dtype=bool), preset=preset)
+        motion = GatedFlow(Vocabulary.of_frame(reader.width, reader.height), preset)
         for frame in reader:
             if frame.time - last < lag:
                 continue

@@ -24,13 +24,18 @@ import footage
 from footage import FPS, HEIGHT, WIDTH, Case
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.ingest.clips import LAG
-from habitus.video import CellMotion, DisMotion, Frame, MotionMethod, Reader, Source
+from habitus.video import CellMotion, CellMoves, DisMotion, Frame, MotionMethod, Reader, Source
+from habitus.video.cells import ABOVE_MEDIAN, LEAST_CHANGE
 from habitus.video.motion import directions_of, least_motion
 from report import Row, Target, main, progress
 from timing import n_cores
 
 GRID = Vocabulary.of_frame(WIDTH, HEIGHT)
 WATCHED = np.ones((GRID.rows, GRID.columns), dtype=bool)
+PRESETS = {
+    "ultrafast": cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST,
+    "medium": cv2.DISOPTICAL_FLOW_PRESET_MEDIUM,
+}
 
 
 class Quality(NamedTuple):
@@ -41,11 +46,27 @@ class Quality(NamedTuple):
     directions: float
 
 
+class GatedFlow(DisMotion):
+    """A dense flow of cells that pass the change gate of ours."""
+
+    def __init__(self, grid: Vocabulary, preset: str = "ultrafast") -> None:
+        super().__init__(grid, np.ones((grid.rows, grid.columns), dtype=bool))
+        self.flow = cv2.DISOpticalFlow.create(PRESETS[preset])
+
+    def between(self, before: Any, after: Any, seconds: float) -> CellMoves:
+        """The motion of each cell that changed."""
+        found, changes = super().between(before, after, seconds), self.scratch.changes
+        gate = max(
+            ABOVE_MEDIAN * np.median(changes), LEAST_CHANGE * (self.vocabulary.cell // 2) ** 2
+        )
+        return found._replace(moves=np.where(changes > gate, found.moves, np.int16(-1)))
+
+
 class Flow:
     """A dense flow, mean of each cell, gated or not."""
 
     def __init__(self, calc: Callable[[Any, Any], Any], *, gated: bool = True) -> None:
-        self.calc, self.gate = calc, DisMotion(GRID, WATCHED, preset="ultrafast") if gated else None
+        self.calc, self.gate = calc, GatedFlow(GRID) if gated else None
 
     def prepare(self, frame: Frame) -> Any:
         """The frame itself."""
@@ -75,13 +96,9 @@ class Given:
 
 def methods() -> dict[str, Callable[[], Any]]:
     """Ours first."""
-    presets = {
-        "ultrafast": cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST,
-        "medium": cv2.DISOPTICAL_FLOW_PRESET_MEDIUM,
-    }
 
     def dis(preset: str, gated: bool) -> Flow:
-        flow = cv2.DISOpticalFlow.create(presets[preset])
+        flow = cv2.DISOpticalFlow.create(PRESETS[preset])
         return Flow(lambda a, b: flow.calc(a, b, None), gated=gated)
 
     def farneback(a: Any, b: Any) -> Any:

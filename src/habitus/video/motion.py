@@ -1,7 +1,6 @@
 """Methods of motion estimation between two frames, per cell of a grid, behind one Protocol."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -11,10 +10,8 @@ from habitus.arrays import Flags, Image
 from habitus.corpus.vocabulary import N_SPEEDS, SPEED_BOUNDS, Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.video.cells import (
-    ABOVE_MEDIAN,
     HALF_ANGLE,
     LEAST_ALIKE,
-    LEAST_CHANGE,
     LEAST_MOTION,
     PairMotion,
     PyramidBuffer,
@@ -97,31 +94,20 @@ class DisMotion:
         The grid of cells.
     watched
         Rows x columns: the cells to examine.
-    preset
-        Quality of the flow: "ultrafast" or "medium".
-    gated
-        Whether cells must pass the change gate of `CellMotion`. Without it, this is the plain
-        optical flow of the paper, noise included.
+
+    Notes
+    -----
+    There is no change gate, as in `CellMotion`: this is the plain optical flow of the paper, noise
+    included.
     """
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        watched: Flags,
-        *,
-        preset: str = "medium",
-        gated: bool = True,
-    ) -> None:
+    def __init__(self, vocabulary: Vocabulary, watched: Flags) -> None:
         import cv2
 
-        presets = {
-            "ultrafast": cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST,
-            "medium": cv2.DISOPTICAL_FLOW_PRESET_MEDIUM,
-        }
-        self.vocabulary, self.watched, self.gated = vocabulary, watched, gated
+        self.vocabulary, self.watched = vocabulary, watched
         self.scratch = Scratch.of(vocabulary.rows, vocabulary.columns, vocabulary.cell // 2)
         self.cv2: Any = cv2
-        self.flow: Any = cv2.DISOpticalFlow.create(presets[preset])
+        self.flow: Any = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
 
     def prepare(self, frame: Frame) -> Image:
         """Return the part of the analysed frame that the cells cover."""
@@ -141,8 +127,6 @@ class DisMotion:
         cell_changes(*halves, side, self.scratch.line, changes)
         speed = np.hypot(mean[..., 0], mean[..., 1])
         moving = (speed >= least_motion(seconds)) & self.watched
-        if self.gated:
-            moving &= changes > max(ABOVE_MEDIAN * np.median(changes), LEAST_CHANGE * side * side)
         # One bound after the other: compared as the single-precision numbers that speeds are.
         speeds = sum((speed >= bound * seconds).astype(np.int16) for bound in SPEED_BOUNDS)
         moves = N_SPEEDS * directions_of(mean) + speeds
@@ -161,7 +145,7 @@ class DisMotion:
 
 METHODS: dict[str, Callable[[Vocabulary, Flags], MotionMethod]] = {
     "cells": CellMotion,
-    "flow": partial(DisMotion, gated=False),
+    "flow": DisMotion,
 }
 
 
