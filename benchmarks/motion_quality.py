@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import footage
 from footage import FPS, HEIGHT, WIDTH, Case
-from habitus.corpus.vocabulary import Vocabulary
+from habitus.corpus.vocabulary import N_SPEEDS, Vocabulary
 from habitus.ingest.clips import LAG
 from habitus.video import CellMotion, CellMoves, DisMotion, Frame, MotionMethod, Reader, Source
 from habitus.video.cells import ABOVE_MEDIAN, LEAST_CHANGE
@@ -80,7 +80,7 @@ class Flow:
             return self.gate.between(before, after, seconds)
         mean = flow.reshape(GRID.rows, 8, GRID.columns, 8, 2).mean(axis=(1, 3))
         moving = np.hypot(mean[..., 0], mean[..., 1]) >= least_motion(seconds)
-        return (np.where(moving, directions_of(mean), -1),)
+        return (np.where(moving, N_SPEEDS * directions_of(mean), -1),)
 
 
 class Given:
@@ -177,7 +177,7 @@ def quality(
                 hit = truth & (seen >= 0)
                 moving += int(truth.sum())
                 found += int(hit.sum())
-                right += int((seen[hit] == case.direction).sum())
+                right += int((seen[hit] // (3 * N_SPEEDS) == case.direction).sum())
                 false += int((empty & (seen >= 0)).sum())
             before, last = after, frame.time
     return Quality(found / max(found + false, 1), found / moving, right / max(found, 1))
