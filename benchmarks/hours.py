@@ -25,10 +25,11 @@ import habitus
 from habitus.arrays import Array, Indices
 from habitus.corpus.clocks import clocks_since, parse_clock
 from habitus.habits import HabitCounts, votes_of_corpus
-from habitus.habits.hours import HOUR, hour_gain
+from habitus.habits.hours import HOUR
 from habitus.scene.habit_learning import learn_habits
 from habitus.scene.habit_model import HabitModel, counted_hours
 from habitus.scene.thresholds import runs
+from reference.habits import hour_gain
 from report import Cells, add_output, hand_on
 
 BUDGETS = (1.0, 5.0, 20.0)

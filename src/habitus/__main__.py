@@ -51,8 +51,8 @@ def _load_decoding() -> None:
         os.environ.update(ONE_THREAD)  # the other processors decode
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # else it looks through all packages
 
-        import habitus.ingest.segments  # noqa: F401
-        from habitus.jobs.workers import DECODING, load_early
+        from habitus.ingest.segments import DECODING
+        from habitus.jobs.workers import load_early
 
         load_early(DECODING, forked=True)
 

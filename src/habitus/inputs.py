@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from habitus.scene.camera_check import CameraCheck
     from habitus.video import Source
 
+KERNELS = "habitus.scene.ahead"
+"""What compiles the kernels of learning and judging, by name: it is not imported here."""
 EVENTS = ".jsonl"
 """How the name of a file of events ends."""
 LARGE = 256_000_000
@@ -178,7 +180,9 @@ class Ingestion(NamedTuple):
         """Return the documents of videos; see `extract_corpus`."""
         from habitus.ingest.clips import DocumentSettings
         from habitus.ingest.extraction import extract_corpus
+        from habitus.jobs.workers import compile_ahead
 
+        compile_ahead(KERNELS)  # one processor is idle while kernels of motion are compiled
         extraction = extract_corpus(
             sources,
             settings or DocumentSettings(),

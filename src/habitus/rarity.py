@@ -8,6 +8,11 @@ COMMON = 0.5
 MINUTE, HOUR, DAY, YEAR = 60.0, 3600.0, 86_400.0, 365 * 86_400.0
 
 
+def sentence(text: str) -> str:
+    """Return a text with a capital at its beginning."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 class NormalFootage(NamedTuple):
     """What is known of normal footage, from what was held out while learning."""
 

@@ -18,12 +18,11 @@ from habitus.habits.hours import (
     fit_hours,
     gather_hours,
     hour_evidence,
-    hour_gain,
     hour_rates,
     hour_surprisals,
 )
 from habitus.habits.votes import DocumentVotes
-from reference.habits import random_votes
+from reference.habits import hour_gain, random_votes
 
 GRID = Vocabulary(3, 5, directions=12, speeds=16)
 EVEN = {"place": (1.0,) * 5, "direction": (1.0,) * 5, "speed": (1.0,) * 6}

@@ -1,13 +1,18 @@
 """Habits as they are defined: plain Python and whole arrays, and a process that makes votes."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
+from habitus.arrays import Array
 from habitus.corpus.documents import Corpus
 from habitus.corpus.vocabulary import Vocabulary
+from habitus.habits.contexts import context_gain
+from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import CUES, FRAME_VOTES, POWER, REACH, WINDOW_VOTES
+from habitus.habits.hours import hour_rates
 from habitus.habits.votes import DocumentVotes, Votes
 
 KINDS = [(4, 1), (4, 2), (12, 16), (12, 1), (4, 16)]
@@ -142,3 +147,16 @@ def _drawn(probabilities, rng):
     """Return one class for each row of probabilities."""
     ends = np.cumsum(probabilities, axis=1)
     return (rng.random((len(ends), 1)) * ends[:, -1:] > ends).sum(axis=1)
+
+
+def hour_gain(
+    counts: HabitCounts,
+    further: HabitCounts,
+    place: Array,
+    concentrations: Sequence[float],
+    vocabulary: Vocabulary,
+) -> float:
+    """Return the nats per moving cell by which the hour predicts further footage better."""
+    rates = hour_rates(counts, place, concentrations, vocabulary)
+    expected = further.hour_documents[:, None] * np.exp(-place)
+    return context_gain(rates, further.hours.T, expected) / max(float(further.hours.sum()), 1.0)

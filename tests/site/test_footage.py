@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from habitus.corpus.clocks import minute_of
-from habitus.corpus.documents import Condition, Corpus, corpus_header
+from habitus.corpus.documents import FORMAT, Condition, Corpus
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.site.footage import (
@@ -113,7 +113,7 @@ def test_hours_are_joined_and_nothing_changes(tmp_path):
     assert after.lengths.tolist() == before.lengths.tolist() == [700, 800]
     assert FootageWriter(tmp_path, SETTINGS).kept == (1500.0, START, START + 1500)
     for path in tmp_path.iterdir():
-        assert "packing" in corpus_header(path).header, "an hour is a shard, as of an archive"
+        assert "packing" in FORMAT.read_header(path).header, "an hour is a shard, as of an archive"
         Corpus.load(path).save(path)  # as hours were written before
     before = read_footage(tmp_path).corpus
     assert same(before, range(1500))

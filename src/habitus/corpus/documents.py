@@ -29,7 +29,7 @@ from habitus.corpus.sparse import Packing, SparseCounts
 from habitus.corpus.stands import STANDING, StandingWords
 from habitus.corpus.vocabulary import Vocabulary, WordKind, moves_in
 from habitus.errors import FileError, InvalidInputError, optional_package
-from habitus.files import Contents, FileFormat, FoundContents, Tensors
+from habitus.files import Contents, FileFormat, Tensors
 from habitus.schema import (
     BYTE,
     INDEX,
@@ -633,11 +633,6 @@ def stored_pictures(picture: Image | None, looks: Image) -> Tensors:
         **({} if picture is None else {"picture": picture}),
         **({} if alone else {"pictures": looks}),
     }
-
-
-def corpus_header(path: str | os.PathLike[str], *wanted: str) -> FoundContents:
-    """Read what a corpus file says that it holds, and small arrays by their names."""
-    return FORMAT.read_header(path, wanted)
 
 
 def sizes_of(header: CorpusHeader) -> Mapping[str, int | range]:

@@ -25,7 +25,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, runtime_ch
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from habitus.corpus.documents import Corpus, corpus_header, smallest
+from habitus.corpus.documents import FORMAT, Corpus, smallest
 from habitus.corpus.looks import joined_looks
 from habitus.corpus.tree_sum import Summable, tree_sum
 from habitus.corpus.vocabulary import Vocabulary
@@ -514,7 +514,7 @@ def without_number(function: Callable[[Any], R], made: Any, number: int) -> R:
 
 def _described(path: str | os.PathLike[str]) -> tuple[CorpusFile, Corpus, float | None]:
     """Return a file as a shard, a corpus without documents that is like it, and its clip."""
-    header, arrays, tensors = corpus_header(path, "picture", "pictures")
+    header, arrays, tensors = FORMAT.read_header(path, ("picture", "pictures"))
     n_documents = arrays["times"].shape[0]
     like = Corpus(
         np.empty((0, header["n_words"])),
@@ -525,7 +525,7 @@ def _described(path: str | os.PathLike[str]) -> tuple[CorpusFile, Corpus, float 
     )
     clip = (like.settings or {}).get("clip")
     if clip is None and n_documents > 1:
-        times = corpus_header(path, "times").tensors["times"]
+        times = FORMAT.read_header(path, ("times",)).tensors["times"]
         clip = Corpus(np.zeros((n_documents, 1)), times=times).clip
     file = Path(path).absolute()  # workers have other folders
     return CorpusFile(file, n_documents, file.stat().st_size), like, clip

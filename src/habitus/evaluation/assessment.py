@@ -284,12 +284,11 @@ def evaluate_events(
     labels: Sequence[Label] | Labelling,
     *,
     skip: float | None = None,
-    progress: ProgressCallback | None = None,
 ) -> Assessment:
     """Compute the figures that events alone allow: without a score per document, no ranking.
 
-    Labels and `progress` are as of `evaluate_model`; documents and events of the first `skip`
-    seconds do not count.
+    Labels are as of `evaluate_model`; documents and events of the first `skip` seconds do not
+    count.
     """
     aligned = align(labels, footage)
     _check_events(events, footage, skip)
@@ -301,7 +300,7 @@ def evaluate_events(
     decided = abnormal_documents(events, times, clip)
     judged = np.ones(len(times), dtype=np.bool_)
     scored = ScoredDocuments(-decided.astype(np.float64), judged, times, clip)
-    chance = chance_of_finding(scored, counted, (), -0.5, progress)
+    chance = chance_of_finding(scored, counted, (), -0.5, None)
     found = found_at_threshold(scored, counted, -0.5)
     return Assessment(
         labels=counted,

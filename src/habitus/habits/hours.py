@@ -24,7 +24,6 @@ from habitus.habits.contexts import (
     N_CONTEXT_LEVELS,
     ContextFit,
     Levels,
-    context_gain,
     context_levels,
     context_rates,
     fit_contexts,
@@ -112,19 +111,6 @@ def fit_hours(
         if further > 0:
             best, reached = best + apart, reached + further
     return ContextFit(best, reached / max(float(total.hours.sum()), 1.0))
-
-
-def hour_gain(
-    counts: HabitCounts,
-    further: HabitCounts,
-    place: Array,
-    concentrations: Sequence[float],
-    vocabulary: Vocabulary,
-) -> float:
-    """Return the nats per moving cell by which the hour predicts further footage better."""
-    rates = hour_rates(counts, place, concentrations, vocabulary)
-    expected = further.hour_documents[:, None] * np.exp(-place)
-    return context_gain(rates, further.hours.T, expected) / max(float(further.hours.sum()), 1.0)
 
 
 def hour_evidence(

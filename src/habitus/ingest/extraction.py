@@ -22,13 +22,14 @@ from habitus.ingest.clips import ROUNDING, DocumentSettings, vocabulary_of
 from habitus.ingest.decoder import Job
 from habitus.ingest.live import LiveDocument, LiveSource
 from habitus.ingest.segments import (
+    DECODING,
     Segment,
     SegmentPool,
     SourcePlan,
     cached_documents,
     decode_watched,
 )
-from habitus.jobs.workers import DECODING, LocalWorkers, Workers, compile_ahead
+from habitus.jobs.workers import LocalWorkers, Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.video import Reader, Source, Survey, survey, watched_cells
 
@@ -97,7 +98,6 @@ def extract_corpus(
     if not sources:
         raise InvalidInputError("no video was given: name at least one", parameter="sources")
     settings = settings or DocumentSettings()
-    compile_ahead()  # one processor is idle while kernels of motion are compiled
     with ExitStack() as stack:
         if workers is None or any(source.is_live for source in sources):
             any_file = not all(source.is_live for source in sources)

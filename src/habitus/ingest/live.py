@@ -22,8 +22,9 @@ from habitus.ingest.decoder import (
     TimedDocument,
     has_end,
 )
+from habitus.ingest.segments import DECODING
 from habitus.jobs.fork_server import ForkServer
-from habitus.jobs.workers import DECODING, fork_server_of
+from habitus.jobs.workers import fork_server_of
 
 # Seconds to the first new attempt; the time between attempts doubles with each that failed.
 FIRST_WAIT = 1.0

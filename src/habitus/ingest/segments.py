@@ -25,6 +25,8 @@ from habitus.jobs.workers import LocalTasks, LocalWorkers, Workers, report
 from habitus.video import Frame, Reader, Source
 from habitus.video.mask import is_file
 
+DECODING = "habitus.ingest.preloaded"
+"""What processes that decode files have loaded."""
 # Seconds without a decoded frame after which the workers are ended.
 PATIENCE = 60.0
 # Seconds between two looks at the workers.

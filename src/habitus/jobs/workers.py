@@ -23,10 +23,6 @@ from habitus.errors import HabitusError, InvalidInputError, TaskError, WorkerErr
 from habitus.jobs.fork_server import Child, ForkServer
 from habitus.progress import report_compiling, when_compiling
 
-DECODING = "habitus.ingest.preloaded"
-"""What processes that decode files have loaded; by name, as it is a room above this one."""
-JUDGING = "habitus.scene.ahead"
-"""What compiles the kernels of judging; by name, too."""
 ATTEMPTS = 3
 """How often a task is started before it is given up: each time, its worker died."""
 # Where the kernel says how much processor time this machine's containers may use, by version.
@@ -141,7 +137,7 @@ def fork_server_of(preload: str) -> ForkServer:
 
 
 @functools.cache
-def compile_ahead(module: str = JUDGING) -> None:
+def compile_ahead(module: str) -> None:
     """Once kernels must be compiled, have another process compile those that are needed last.
 
     `module` is what it imports to do so, by name.

@@ -361,7 +361,6 @@ def held_out_folds(
     calibration: Calibration,
     corpus: Corpus,
     *,
-    seed: int = 0,
     progress: ProgressCallback | None = None,
 ) -> list[CalibratedFold]:
     """Return folds of the footage, each with a model that has not learnt from it.
@@ -370,7 +369,7 @@ def held_out_folds(
     other folds: what a detector with that model says of the fold is what it says of new footage.
     """
     settings = calibration.settings
-    folds = _folds(model, model.in_own_words(corpus), settings, seed, progress)
+    folds = _folds(model, model.in_own_words(corpus), settings, 0, progress)
     bare = [_filtered(fold, [fold[0].parameters_]) for fold in folds]
     _, of_others = _novelty(folds, bare, settings)
     return [

@@ -14,7 +14,7 @@ from habitus.corpus import Corpus
 from habitus.files import written_whole
 from habitus.model import TopicModel
 from habitus.scene.detector import Detector, JudgedCorpus
-from habitus.scene.events import N_TOP, AbnormalWords, Event, EventJoiner, clock
+from habitus.scene.events import AbnormalWords, Event, EventJoiner, clock
 from habitus.scene.habit_model import HabitModel
 from habitus.scene.thresholds import CORRELATED, ExpectedAlarms, share_threshold
 
@@ -151,7 +151,6 @@ def detect_events(
     *,
     source: str = "",
     share: float | None = None,
-    n_top: int = N_TOP,
     localise_all: bool = False,
     limited: bool = True,
 ) -> Detection:
@@ -168,8 +167,6 @@ def detect_events(
     share
         Where given, this share of these very documents is abnormal, whatever the detector's
         threshold.
-    n_top
-        Least likely words that a document is localised by.
     localise_all
         Whether to localise every judged document, not only the abnormal ones.
     limited
@@ -186,7 +183,7 @@ def detect_events(
     threshold = detector.threshold
     if share is not None and judgements.judged.any():
         threshold = share_threshold(judgements.normality[judgements.judged], share)
-    joiner = EventJoiner(detector, source=source, n_top=n_top)
+    joiner = EventJoiner(detector, source=source)
     if share is not None or not limited:
         joiner.limit = None
     abnormal_words, events = _joined_events(joiner, corpus, judgements, threshold, localise_all)

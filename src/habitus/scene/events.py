@@ -200,13 +200,13 @@ class EventJoiner:
     """Join abnormal documents that follow each other to events, as they come.
 
     Nothing but the strongest document of the event under way is remembered. `source` names the
-    video, stream or corpus; `n_top` least likely words localise, where habits do not. Where the
+    video, stream or corpus; the `N_TOP` least likely words localise, where habits do not. Where the
     detector has a budget, `limit` keeps it.
     """
 
-    def __init__(self, detector: Detector, *, source: str = "", n_top: int = N_TOP) -> None:
+    def __init__(self, detector: Detector, *, source: str = "") -> None:
         self.detector, self.model, self.join = detector, detector.model, detector.join
-        self.source, self.n_top = source, n_top
+        self.source = source
         model = self.model
         self.word_given_behaviour = model.parameters_.word_given_behaviour
         self.long_run = long_run_shares(model.parameters_.xi)
@@ -265,7 +265,7 @@ class EventJoiner:
         if habit is not None and self.detector.habits is not None and not habit.by_behaviours:
             return self._by_habits(habit, self.detector.habits)
         counts = np.asarray(document.counts)
-        top = least_likely(judgement.surprisals, counts, self.n_top)
+        top = least_likely(judgement.surprisals, counts, N_TOP)
         words, surprisals = np.asarray(document.words)[top], judgement.surprisals[top]
         weights = surprisals * counts[top]
         v = self.model.vocabulary_

@@ -110,8 +110,8 @@ def random_recall(n_abnormal: int, n_words: int, n_top: ArrayLike) -> Array:
     return np.asarray(expected_hits / np.minimum(n_top, n_abnormal))
 
 
-def connected_groups(cells: NDArray[np.int64], columns: int, reach: int = REACH) -> list[list[int]]:
-    """Return groups of indices of cells, each at most `reach` cells from another of its group.
+def connected_groups(cells: NDArray[np.int64], columns: int) -> list[list[int]]:
+    """Return groups of indices of cells, each at most `REACH` cells from another of its group.
 
     Examples
     --------
@@ -127,8 +127,8 @@ def connected_groups(cells: NDArray[np.int64], columns: int, reach: int = REACH)
             here = fresh.pop()
             group.append(here)
             apart = np.maximum(abs(rows - rows[here]), abs(across - across[here]))
-            near = [k for k in left if apart[k] <= reach]
-            left = [k for k in left if apart[k] > reach]
+            near = [k for k in left if apart[k] <= REACH]
+            left = [k for k in left if apart[k] > REACH]
             fresh += near
         groups.append(sorted(group))
     return groups

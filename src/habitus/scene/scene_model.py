@@ -38,6 +38,8 @@ from habitus.scene.habit_learning import learn_habits
 from habitus.scene.habit_model import LAYOUTS as HABIT_LAYOUTS
 from habitus.scene.habit_model import HabitHeader, HabitModel
 
+KERNELS = "habitus.scene.ahead"
+"""What compiles the kernels of learning and judging, in another process."""
 MOST_LEARNT = 21_600
 """Documents that topics and behaviours are learnt from at most: six hours of one-second ones.
 
@@ -369,7 +371,7 @@ def learn_scene(
     Of more than `MOST_LEARNT` documents the topic model is learnt, and calibrated, from segments
     that are spread evenly over the footage. Habits are learnt from all documents.
     """
-    compile_ahead()
+    compile_ahead(KERNELS)
     if fleet is not None and corpus.vocabulary is not None:
         fleet.check_fits(corpus.vocabulary, corpus.clip)
     if isinstance(corpus, ShardedCorpus):

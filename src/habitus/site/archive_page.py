@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from habitus.errors import HabitusError
 from habitus.files import written_whole
-from habitus.rarity import duration_in_words
+from habitus.rarity import duration_in_words, sentence
 from habitus.reporting.figures.moments import jpeg
 from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures
 from habitus.reporting.page.render import data_uri, stylesheet, template, version_facts
@@ -186,7 +186,7 @@ def _card(folder: ArchiveFolder, event: Event) -> dict[str, Any]:
         "id": hashlib.blake2b(event.line().encode(), digest_size=4).hexdigest(),
         "clock": (event.clock or "")[:19].replace("T", " "),
         "seconds": f"{event.end - event.start:.0f} s",
-        "why": f"{event.explanation[:1].upper()}{event.explanation[1:]}.",
+        "why": f"{sentence(event.explanation)}.",
         "rarity": f"Normal footage of this camera is as unusual once in {_period(every)}.",
         "picture": picture,
     }

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from habitus.arrays import Flags, Image
 from habitus.corpus import Condition, Corpus, Vocabulary
 from habitus.corpus.clocks import minute_of
-from habitus.corpus.documents import corpus_header
+from habitus.corpus.documents import FORMAT
 from habitus.corpus.looks import median_picture
 from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.stands import StandingCells, StandingWords
@@ -83,7 +83,7 @@ class _StoredFile(NamedTuple):
     @classmethod
     def described(cls, path: Path) -> "_StoredFile":
         """Read the header; HabitusError or LookupError if it is no file of documents."""
-        header, _, arrays = corpus_header(path, "times", "conditions", "indptr")
+        header, _, arrays = FORMAT.read_header(path, ("times", "conditions", "indptr"))
         times, indptr = arrays["times"], arrays["indptr"]
         if not len(times):
             raise FileError(f"{path}: expected documents, found none")

@@ -62,7 +62,6 @@ def due(
     learnings: Sequence[PastLearning],
     *,
     camera: str = "",
-    night_hour: int = NIGHT,
     zone: tzinfo | None = None,
 ) -> Literal["first", "hour", "night"] | None:
     """Return why a model is to be learnt now, or None if it is not.
@@ -93,7 +92,7 @@ def due(
         return "hour" if kept.seconds >= HOUR_AFTER else None
     since = max((learning.started for learning in timed if learning.succeeded), default=-np.inf)
     minute = crc32(camera.encode()) % 60  # always the same one
-    tonight = _last_night(now, night_hour, minute, zone)
+    tonight = _last_night(now, minute, zone)
     return "night" if since < tonight and since < kept.last else None
 
 
@@ -106,12 +105,12 @@ def _again_at(past: Sequence[PastLearning]) -> float:
     return ended + growing_wait(n_failed, FIRST_WAIT, LONGEST_WAIT)
 
 
-def _last_night(now: float, hour: int, minute: int, zone: tzinfo | None) -> float:
-    """Return the latest time of this hour and minute that is not after now."""
+def _last_night(now: float, minute: int, zone: tzinfo | None) -> float:
+    """Return the latest time of the night, at this minute, that is not after now."""
     local = datetime.fromtimestamp(now, zone)
     for days in (0, 1, 2):  # where clocks are put forward, one may not exist
         at = (local - timedelta(days=days)).replace(
-            hour=hour, minute=minute, second=0, microsecond=0
+            hour=NIGHT, minute=minute, second=0, microsecond=0
         )
         if at.timestamp() <= now:
             return at.timestamp()

@@ -178,7 +178,12 @@ def _spark(session: Session, camera: str) -> CameraTimeline:
 # The pages of a camera.
 
 
-NEW_FORM = {"enabled": "yes", "kind": "playback", "alerts_per_day": "5", "learn_days": "7"}
+NEW_FORM = {
+    "enabled": "yes",
+    "kind": "playback",
+    "alerts_per_day": f"{habitus.AlertSettings.BUDGET:g}",
+    "learn_days": "7",
+}
 """What the form of a new camera starts with."""
 FIELDS = ("name", "address", "username", "password", "upload", "local", *NEW_FORM)
 

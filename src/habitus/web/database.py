@@ -29,6 +29,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 
+import habitus
 from habitus.errors import FileError
 from habitus.site.journal import SiteEvent
 from habitus.web.server_settings import ServerSettings
@@ -164,7 +165,7 @@ class CameraRow(Base):
     """Address with its credentials, encrypted; see `vault`."""
     shown_address: Mapped[str]
     """The address without credentials."""
-    alerts_per_day: Mapped[float] = mapped_column(default=5.0)
+    alerts_per_day: Mapped[float] = mapped_column(default=habitus.AlertSettings.BUDGET)
     learn_days: Mapped[int] = mapped_column(default=7)
     """Number of days of footage to learn from each night."""
     zones: Mapped[list[Any]] = mapped_column(default=list)

@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import FormData
 
 from habitus.errors import HabitusError, InvalidInputError
-from habitus.rarity import how_often, unusualness
+from habitus.rarity import how_often, sentence, unusualness
 from habitus.web import queries
 from habitus.web.answers import HttpError, RequestBody, checked, status_of
 from habitus.web.security import CSRF_FIELD, Actor, Admin, Reviewer, Viewer, console_of
@@ -262,11 +262,6 @@ def cue_in_words(cue: str) -> str:
     'the direction of motion, at one place'
     """
     return ", ".join(CUES.get(word, word) for word in cue.split(", "))
-
-
-def sentence(text: str) -> str:
-    """Return a text with a capital at its beginning."""
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def in_bytes(number: float) -> str:

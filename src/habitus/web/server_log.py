@@ -52,12 +52,12 @@ def logged(data: Path) -> Iterator[None]:
         handler.close()
 
 
-def last_lines(data: Path, n_lines: int = N_LINES) -> list[str]:
+def last_lines(data: Path) -> list[str]:
     """Return the last lines of the log, the newest last."""
     try:
         with (data / NAME).open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - 400 * n_lines))
+            file.seek(max(0, file.seek(0, 2) - 400 * N_LINES))
             text = file.read().decode(errors="replace")
     except OSError:
         return []
-    return text.splitlines()[-n_lines:]
+    return text.splitlines()[-N_LINES:]

@@ -15,10 +15,11 @@ from habitus.files import FileFormat, kind_of, written_whole
 from habitus.ingest.chunks import ChunkCache, Extraction
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
-from habitus.jobs.workers import Workers
+from habitus.jobs.workers import Workers, compile_ahead
 from habitus.lab.comparison.protocol import LearningRun
 from habitus.lab.comparison.scoring import LocalisationRecall, MethodResult
 from habitus.progress import ProgressCallback, ignore_progress
+from habitus.scene.scene_model import KERNELS
 from habitus.schema import LARGEST, REAL, Layout, NotNegative, Text, decoded
 from habitus.version import __version__
 from habitus.video import Source
@@ -206,6 +207,7 @@ def stored_documents(
             return Extraction(Corpus.load(kept), [])
         except FileError:  # damaged or gone: extract again
             origin.unlink()
+    compile_ahead(KERNELS)
     extraction = extract_corpus(
         [source],
         settings,

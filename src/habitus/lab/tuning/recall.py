@@ -30,10 +30,11 @@ from habitus.scene.calibration import CalibratedFold, held_out_folds
 from habitus.scene.detector import Detector
 from habitus.scene.scene_model import SceneModel
 from habitus.scene.thresholds import runs
+from habitus.settings import AlertSettings
 
 STRENGTHS = (0.5, 1.0, 2.0)
 """Words of a synthetic anomaly, relative to the object of the footage that it is made from."""
-BUDGETS = (5.0, 24.0, 480.0)
+BUDGETS = (AlertSettings.BUDGET, 24.0, 480.0)
 """Alerts per day: the default, one per hour, twenty per hour."""
 N_TRIALS = 60
 FEWEST_TRACKS = 10

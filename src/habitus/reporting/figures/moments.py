@@ -242,10 +242,10 @@ def frame_at(source: Source, time: float, width: int, height: int) -> Image | No
     return frame.colours(width, height) if frame else None
 
 
-def jpeg(picture: Image, quality: int = QUALITY) -> bytes:
+def jpeg(picture: Image) -> bytes:
     """Return a picture as JPEG, with colour at full resolution so that thin arrows keep theirs."""
     options = {
-        cv2.IMWRITE_JPEG_QUALITY: quality,
+        cv2.IMWRITE_JPEG_QUALITY: QUALITY,
         cv2.IMWRITE_JPEG_SAMPLING_FACTOR: cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444,
         cv2.IMWRITE_JPEG_OPTIMIZE: 1,
     }

@@ -18,7 +18,7 @@ from habitus.arrays import Array
 from habitus.files import written_whole
 from habitus.habits import HOUR_STATISTICS, STATISTICS
 from habitus.model import TopicModel
-from habitus.rarity import duration_in_words, unusualness
+from habitus.rarity import duration_in_words, sentence, unusualness
 from habitus.reporting.figures.drawing import COLOURS, HOTTEST, behaviour_colour, ink_on
 from habitus.reporting.figures.moments import event_pictures, jpeg
 from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures, cycle_svg
@@ -241,7 +241,7 @@ def event_cards(detection: Detection, source: Source | None, video: str | None) 
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return f"{sentence(text)}." if text else ""
 
 
 def _expected_behaviours(event: Event) -> list[tuple[int, str]]:
@@ -317,9 +317,9 @@ def _compared(detection: Detection, name: str, values: Array, unit: str) -> list
     ]
 
 
-def data_uri(image: bytes, kind: str = "jpeg") -> str:
-    """Return an image as an address that contains all of it."""
-    return f"data:image/{kind};base64,{base64.b64encode(image).decode()}"
+def data_uri(image: bytes) -> str:
+    """Return a JPEG as an address that contains all of it."""
+    return f"data:image/jpeg;base64,{base64.b64encode(image).decode()}"
 
 
 Facts = list[tuple[str, str]]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from habitus.errors import HabitusError
-from habitus.rarity import how_often
+from habitus.rarity import how_often, sentence
 from habitus.web.server_settings import ServerSettings
 
 SCHEMA = 1
@@ -90,7 +90,7 @@ class Notification(NamedTuple):
             lines = _digest_lines(self.body["digest"], address_of(settings))
             page = f"All: {page}"
         elif event := self.body.get("event"):
-            lines = [_sentence(event["explanation"]), _rarity(event), _span(event)]
+            lines = [sentence(event["explanation"]), _rarity(event), _span(event)]
         else:
             trouble = self.body["trouble"]
             over = trouble["end"] is not None
@@ -144,14 +144,10 @@ def at(moment: float, zone: str = " %Z") -> str:
     return time.strftime(f"%Y-%m-%d %H:%M:%S{zone}", time.localtime(moment))
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
-
-
 def _rarity(event: dict[str, Any]) -> str:
     """Return how often such an event comes, with the scale of the pages."""
     often = how_often(event["rarity"])
-    return f"{_sentence(often)} (how unusual, from 0 to 100: {event['unusual']})" if often else ""
+    return f"{sentence(often)} (how unusual, from 0 to 100: {event['unusual']})" if often else ""
 
 
 def _span(about: dict[str, Any]) -> str:
