@@ -17,7 +17,7 @@ from habitus.site.process import CameraJob
 from habitus.web import queries, reviews, store
 from habitus.web.administration import add_camera as add_by_admin
 from habitus.web.administration import remove_camera
-from habitus.web.answers import ReviewOutcome
+from habitus.web.answers import NewCamera, ReviewOutcome
 from habitus.web.database import CameraRow, EventRow, LearningRow, Minute
 from habitus.web.learner import LearningCandidate, ModelLearner
 from habitus.web.queries import EventFilter
@@ -224,7 +224,8 @@ def test_nothing_is_left_of_a_camera_that_was_off(
 
 def test_what_is_left_of_a_camera_is_not_another_one_s(console: Console) -> None:
     (console.settings.camera_folder("gate") / "documents").mkdir(parents=True)
-    added = add_by_admin(console, "test", name="Gate", address="rtsp://192.0.2.1/main")
+    gate = NewCamera(name="Gate", address="rtsp://192.0.2.1/main")
+    added = add_by_admin(console, "test", gate)
     assert added.id == "gate-2"
 
 
@@ -413,5 +414,6 @@ def test_after_a_start_nothing_is_watched_before_a_process_says_so(
 
 def test_a_camera_that_is_not_to_be_watched_is_off_at_once(console: Console) -> None:
     address = "rtsp://192.0.2.1/"
-    made = add_by_admin(console, "ann", name="Gate", address=address, enabled=False)
+    gate = NewCamera(name="Gate", address=address, enabled=False)
+    made = add_by_admin(console, "ann", gate)
     assert made.state == "off"
