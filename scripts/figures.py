@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from textwrap import fill
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
@@ -19,6 +20,9 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 from report import RESULTS, from_json, notes, texts  # noqa: E402
 
+WIDTH = 150
+"""Characters of a line of the documents, tables apart."""
+WHOLE_WORDS = {"break_long_words": False, "break_on_hyphens": False}
 TABLE = re.compile(
     r"(<!-- figures( with notes)?: ([\w -]+) -->\n).*?(<!-- /figures -->)", re.DOTALL
 )
@@ -56,9 +60,20 @@ def tables(names: Iterable[str], *, with_notes: bool = False) -> str:
     found = [result(name) for name in names]
     head = found[0].cells[0]
     lines = [head, ("---",) * len(head), *(row for each in found for row in each.cells[1:])]
-    parts = ["", *(f"| {' | '.join(line)} |" for line in lines), "", f"*{origin(found)}*", ""]
-    listed = [note for each in found for note in each.notes] if with_notes else []
+    parts = [
+        "",
+        *(f"| {' | '.join(line)} |" for line in lines),
+        "",
+        wrapped(f"*{origin(found)}*"),
+        "",
+    ]
+    listed = [wrapped(note) for each in found for note in each.notes] if with_notes else []
     return "\n".join([*parts, *listed, ""] if listed else parts)
+
+
+def wrapped(text: str) -> str:
+    """Return a paragraph or an item of a list in lines of the documents' width."""
+    return fill(text, WIDTH, subsequent_indent="  " if text.startswith("- ") else "", **WHOLE_WORDS)
 
 
 def origin(found: Sequence[Result]) -> str:

@@ -17,7 +17,7 @@ from habitus.scene.thresholds import AlarmLimit
 from habitus.site.filing import Filing
 from habitus.site.journal import SiteEvent, filed_events
 from habitus.site.judging import Judging, with_accepted
-from habitus.site.pipe_messages import Adjust, Report
+from habitus.site.pipe_messages import AlertOrder, Report
 from habitus.site.zones import DAYS, WeekHours, Zone
 from habitus.video import Reader, Source
 from reference.footage import encode
@@ -50,7 +50,7 @@ def judging_of(
 ) -> Judging:
     return Judging(
         SceneModel.load(model),
-        Adjust(BUDGET, zones),
+        AlertOrder(BUDGET, zones),
         name="camera",
         filing=filing,
         new_id=lambda start: "e1",
@@ -199,13 +199,13 @@ def test_a_zone_has_the_threshold_of_its_own_budget(
 ):
     judging = judging_of(model, filing)
     small, large = Zone("Gate", "own", UPPER, 1.0), Zone("Road", "own", LOWER, 4 * BUDGET)
-    judging.adjust(Adjust(BUDGET, (small, large)))
+    judging.adjust(AlertOrder(BUDGET, (small, large)))
     (upper, lower), bar = ((Box(0, 24, 32, 48), Box(0, 96, 32, 120)), judging.detector.bar)
     assert judging.placed((upper,)).threshold == bar(1.0).threshold < judging.threshold
     assert judging.placed((lower,)).threshold == bar(4 * BUDGET).threshold > judging.threshold
     assert judging.placed(()).threshold == judging.threshold == bar(BUDGET).threshold
     assert judging.detector.threshold == bar(8 * BUDGET).threshold, "joined at the highest"
-    judging.adjust(Adjust(BUDGET))
+    judging.adjust(AlertOrder(BUDGET))
     assert judging.detector.threshold == bar(2 * BUDGET).threshold
 
 
@@ -236,7 +236,7 @@ def test_events_name_behaviours_as_people_do(
     arrivals: list[LiveDocument], model: Path, filing: Filing
 ):
     judging = judging_of(model, filing)
-    judging.adjust(Adjust(BUDGET, (), ((1, "rightward"), (2, "downward"))))
+    judging.adjust(AlertOrder(BUDGET, (), ((1, "rightward"), (2, "downward"))))
     for arrival in arrivals:
         judging.take(arrival)
     judging.end_event()
@@ -264,7 +264,7 @@ def test_the_same_footage_is_no_alarm_once_it_was_called_normal(
     """From the same second on, and from a later one."""
     first = (int(WRONG[0]) - 8) * FPS
     judging = judging_of(model, filing)
-    judging.adjust(Adjust(300.0))
+    judging.adjust(AlertOrder(300.0))
     for arrival in arrivals:
         judging.take(arrival)
     judging.end_event()
@@ -286,7 +286,7 @@ def test_a_model_that_cannot_judge_is_refused(tmp_path: Path, model: Path, filin
     with pytest.raises(FileError, match="found nothing"):
         judging_of(tmp_path / "none.habitus", filing)
     with pytest.raises(InvalidInputError):
-        judging_of(model, filing).adjust(Adjust(0.0))
+        judging_of(model, filing).adjust(AlertOrder(0.0))
 
 
 def test_a_budget_that_is_changed_and_back_is_the_budget_of_before(model: Path, filing: Filing):
@@ -295,7 +295,7 @@ def test_a_budget_that_is_changed_and_back_is_the_budget_of_before(model: Path, 
     before, notes = judging.thresholds, judging.notes
     bars = []
     for alerts_per_day in (0.1, 5.0, 50.0, BUDGET):
-        judging.adjust(Adjust(alerts_per_day))
+        judging.adjust(AlertOrder(alerts_per_day))
         bars.append(judging.threshold)
         assert bars[-1] == SceneModel.load(model).detector(alerts_per_day=alerts_per_day).threshold
     assert bars[0] < bars[1] < bars[2] < bars[3]
@@ -305,5 +305,5 @@ def test_a_budget_that_is_changed_and_back_is_the_budget_of_before(model: Path, 
 
 def test_a_model_of_minutes_says_what_to_expect(model: Path, filing: Filing):
     judging = judging_of(model, filing)
-    judging.adjust(Adjust(5.0))
+    judging.adjust(AlertOrder(5.0))
     assert "cannot tell what happens 5 times a day: expect 0 to" in judging.notes[0]

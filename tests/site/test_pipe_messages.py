@@ -7,7 +7,7 @@ import pytest
 
 from habitus.site.pipe_messages import (
     MOST_JUDGED,
-    Adjust,
+    AlertOrder,
     CameraPicture,
     JudgedDocument,
     NewEntry,
@@ -54,8 +54,8 @@ def test_old_documents_and_pictures_are_dropped_and_no_file(ends: tuple[ServerLi
 def test_orders_come_and_the_last_one_is_to_stop(ends: tuple[ServerLink, Connection]):
     link, server = ends
     assert link.next_order() is None
-    server.send(Adjust(3.0))
-    assert link.next_order(within=LONG) == Adjust(3.0)
+    server.send(AlertOrder(3.0))
+    assert link.next_order(within=LONG) == AlertOrder(3.0)
     server.send(Stop())
     assert link.stop.wait(LONG)
 

@@ -15,7 +15,7 @@ import pytest
 from habitus.jobs.fork_server import ForkServer
 from habitus.site.journal import SiteEvent, filed_events
 from habitus.site.pipe_messages import (
-    Adjust,
+    AlertOrder,
     CameraPicture,
     CameraState,
     FootageExtent,
@@ -98,7 +98,7 @@ def camera(fork_server: ForkServer, tmp_path: Path) -> Iterator[Start]:
         folder = tmp_path / "camera"
         folder.mkdir(exist_ok=True)
         job["options"] = {"local": True, **job.get("options", {})}
-        given = {"alerts": Adjust(144.0)} | job  # what minutes of footage can tell
+        given = {"alerts": AlertOrder(144.0)} | job  # what minutes of footage can tell
         process = CameraProcess(CameraJob("camera", folder, str(address), **given), fork_server)
         processes.append(process)
         return Listener(process)
@@ -253,7 +253,7 @@ def test_a_model_is_taken_without_losing_the_connection(camera: Start, video: Pa
     assert judged.threshold is not None
     assert judged.behaviour in (1, 2)
     assert sum(judged.expected) == pytest.approx(1, rel=1e-6)
-    seen.process.order(Adjust(500.0))
+    seen.process.order(AlertOrder(500.0))
     seen.wait_for(
         lambda: seen.all(JudgedDocument)[-1].threshold > judged.threshold, "more alerts a day"
     )
@@ -314,7 +314,7 @@ def test_another_frame_size_than_the_model_is_refused(camera: Start, video: Path
 def test_a_mask_that_leaves_nothing_is_refused(camera: Start, video: Path):
     everything = ((0.0, 0.0), (WIDTH, 0.0), (WIDTH, HEIGHT), (0.0, HEIGHT))
     zones = (Zone("All", "ignore", everything),)
-    seen = camera(video, kind="playback", alerts=Adjust(144.0, zones))
+    seen = camera(video, kind="playback", alerts=AlertOrder(144.0, zones))
     seen.wait_for_state(CameraState.REFUSED)
     assert "no cell" in seen.all(StateChanged)[-1].reason
 
@@ -370,7 +370,7 @@ def test_what_cannot_be_done_is_refused_and_nothing_is_started_anew(camera: Star
 def test_an_impossible_budget_is_a_remark(camera: Start, video: Path, model: Path):
     seen = camera(video, kind="playback", model=str(model), options={"speed": 5.0})
     seen.wait_for_state(CameraState.WATCHING)
-    seen.process.order(Adjust(0.0))
+    seen.process.order(AlertOrder(0.0))
     seen.wait_for(
         lambda: [r for r in seen.all(Remark) if "budget and zones stay" in r.text], "a remark"
     )

@@ -19,7 +19,7 @@ N_STILLS = 5
 """Stills of a live source whose median is judged at last, if its first ones are not alike."""
 FIRST_REPORT = 10.0
 """Seconds after which it is an event that nothing can be judged."""
-TOLD_EVERY = 3600.0
+REPORT_EVERY = 3600.0
 """Seconds from then on from one such event to the next."""
 FAULTS = {
     "moved": "the camera was moved or shows another scene than the model's",
@@ -104,7 +104,7 @@ class FaultReports:
             return
         self.condition = condition
         if at >= self.next_at:
-            self.next_at = at + TOLD_EVERY
+            self.next_at = at + REPORT_EVERY
             yield self._fault(at, over=False)
 
     def _fault(self, at: float, *, over: bool) -> CameraFault:

@@ -23,7 +23,7 @@ from habitus.scene.habit_model import HabitJudgement, HabitModel
 from habitus.scene.localisation import (
     UNNAMED,
     Box,
-    Placed,
+    Placement,
     SceneNames,
     boxes_of,
     expectation,
@@ -395,7 +395,7 @@ class EventJoiner:
         return f"{motion}, {self.names.place(where.boxes[0], v)}"
 
 
-def _as_placed(event: Event, placed: Placed) -> Event:
+def _as_placed(event: Event, placed: Placement) -> Event:
     """Return a document's event, an alarm or not by where it is."""
     if placed.threshold is None:
         return event

@@ -31,7 +31,7 @@ class Box(NamedTuple):
         return cls(*map(int, (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0))))
 
 
-class Placed(NamedTuple):
+class Placement(NamedTuple):
     """What becomes of an abnormal document at a place."""
 
     zone: str = ""
@@ -58,9 +58,9 @@ class SceneNames:
         """Return what a behaviour is called, counted from 1; nothing if people gave no name."""
         return ""
 
-    def placed(self, boxes: tuple[Box, ...]) -> Placed:
+    def placed(self, boxes: tuple[Box, ...]) -> Placement:
         """Return what becomes of a document that is unusual there."""
-        return Placed()
+        return Placement()
 
 
 UNNAMED = SceneNames()

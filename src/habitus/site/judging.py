@@ -18,13 +18,13 @@ from habitus.scene.camera_check import CameraCheck
 from habitus.scene.camera_monitor import SceneMonitor
 from habitus.scene.detector import Judgement
 from habitus.scene.events import Event
-from habitus.scene.localisation import Box, Placed, SceneNames, place_in_words
+from habitus.scene.localisation import Box, Placement, SceneNames, place_in_words
 from habitus.scene.scene_model import SceneModel
 from habitus.scene.thresholds import AlarmLimit
 from habitus.schema import decoded
 from habitus.site.filing import Filing, PicturedEvent
 from habitus.site.journal import SiteEvent
-from habitus.site.pipe_messages import Adjust
+from habitus.site.pipe_messages import AlertOrder
 from habitus.site.watching import EventEnded, EventStarted, Observer
 from habitus.site.zones import Zone, ZoneMap
 from habitus.video import watched_cells
@@ -74,7 +74,7 @@ class Judging(SceneNames):
     def __init__(
         self,
         scene: SceneModel,
-        alerts: Adjust,
+        alerts: AlertOrder,
         *,
         name: str,
         filing: Filing,
@@ -120,7 +120,7 @@ class Judging(SceneNames):
         """Of the camera."""
         return self.observer.condition
 
-    def adjust(self, alerts: Adjust) -> None:
+    def adjust(self, alerts: AlertOrder) -> None:
         """Raise so many alerts per day from now on, in these zones; call behaviours so."""
         zones = ZoneMap(alerts.zones, self.vocabulary)
         budgets = {zone.name: zone.alerts_per_day or alerts.alerts_per_day for zone in zones.zones}
@@ -150,16 +150,16 @@ class Judging(SceneNames):
         """Return what people call a behaviour."""
         return self.behaviour_names.get(number, "")
 
-    def placed(self, boxes: tuple[Box, ...]) -> Placed:
+    def placed(self, boxes: tuple[Box, ...]) -> Placement:
         """Return what becomes of an unusual document: by its heaviest box that is not quiet."""
         found = [self._placed(self.zones.zone_of(box)) for box in boxes] or [self._placed(None)]
         return next((place for place in found if not place.quiet), found[0])
 
-    def _placed(self, zone: Zone | None) -> Placed:
+    def _placed(self, zone: Zone | None) -> Placement:
         name = zone.name if zone else ""
         _, threshold, listed = self.zone_thresholds.get(name, self.thresholds)
         quiet = self.zones.is_quiet(zone, self.clock(self.time) if self.clock else None)
-        return Placed(name, threshold, listed, quiet)
+        return Placement(name, threshold, listed, quiet)
 
     def take(self, arrival: LiveDocument) -> Judgement | None:
         """Judge a document, and file the events that start or end with it."""

@@ -134,7 +134,7 @@ class UseModel(NamedTuple):
     learnt."""
 
 
-class Adjust(NamedTuple):
+class AlertOrder(NamedTuple):
     """Raise so many alerts per day from now on, in these zones; call behaviours so."""
 
     alerts_per_day: float = AlertSettings.BUDGET
@@ -156,7 +156,7 @@ class Stop(NamedTuple):
     """End, with every event written."""
 
 
-Order = UseModel | Adjust | GoOn | Stop
+Order = UseModel | AlertOrder | GoOn | Stop
 
 
 class ServerLink:

@@ -15,7 +15,7 @@ from habitus.backlog import Backlog
 from habitus.errors import HabitusError
 from habitus.jobs.fork_server import ForkServer
 from habitus.progress import Progress
-from habitus.site.pipe_messages import Adjust, Order, Report, Stop
+from habitus.site.pipe_messages import AlertOrder, Order, Report, Stop
 
 # What the fork server of cameras loads: all that they, their decoders and learning need.
 PRELOAD = "habitus.site.camera_preload"
@@ -49,7 +49,7 @@ class CameraJob:
     folder: Path
     address: str = field(repr=False)
     kind: CameraKind = "stream"
-    alerts: Adjust = field(default_factory=Adjust)
+    alerts: AlertOrder = field(default_factory=AlertOrder)
     options: dict[str, Any] = field(default_factory=dict)
     model: str | None = None
     accepted: tuple[dict[str, Any], ...] = ()

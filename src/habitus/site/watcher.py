@@ -35,7 +35,7 @@ from habitus.site.judging import Judging, with_accepted
 from habitus.site.live_picture import arrows_in, heat_in, jpeg
 from habitus.site.packet_ring import PacketRing
 from habitus.site.pipe_messages import (
-    Adjust,
+    AlertOrder,
     CameraPicture,
     CameraState,
     FootageExtent,
@@ -221,7 +221,7 @@ class Watcher:
     def _obey(self, order: Order) -> None:
         if isinstance(order, UseModel):
             self._use(order.path, order.accepted)
-        elif isinstance(order, Adjust):
+        elif isinstance(order, AlertOrder):
             try:
                 if self.judging is not None:
                     self.judging.adjust(order)

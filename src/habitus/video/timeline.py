@@ -280,9 +280,9 @@ class Timeline:
 
     def _is_jump(self, packet: Any, following: Sequence[Any]) -> bool:
         """Return whether more of the packets after this one go on from it than from before it."""
-        told = [other for other in following if other.pts is not None]
+        timed = [other for other in following if other.pts is not None]
         here = packet.pts + self._offset
-        along = sum(-self.window < self._step(other, here) <= self.near for other in told)
+        along = sum(-self.window < self._step(other, here) <= self.near for other in timed)
         back = list(self._fitting(following))
         if along == len(back) > 0 and packet.is_keyframe and self.depth:  # one frame overlaps
             return min((step for step in back if step > 0), default=0) < 1.5 * self.interval

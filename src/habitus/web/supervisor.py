@@ -28,7 +28,7 @@ from habitus.errors import FileError, HabitusError
 from habitus.jobs.fork_server import ForkServer
 from habitus.site.journal import SiteEvent, filed_events
 from habitus.site.pipe_messages import (
-    Adjust,
+    AlertOrder,
     CameraPicture,
     CameraState,
     FootageExtent,
@@ -323,7 +323,7 @@ class Supervisor:
             folder=self.console.settings.camera_folder(camera.id).resolve(),
             address=self.console.settings.located(sealed),
             kind=cast(CameraKind, camera.kind),
-            alerts=Adjust(
+            alerts=AlertOrder(
                 camera.alerts_per_day, tuple(map(Zone.of, camera.zones)), tuple(names.items())
             ),
             options={**camera.options, "learn_days": camera.learn_days},

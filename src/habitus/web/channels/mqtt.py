@@ -148,8 +148,8 @@ class MqttSender(Sender):
         payload = json.dumps(notification.to_json(self._console.settings), allow_nan=False)
         await self._publish(client, f"{self._base}/{topic}", payload, retain=False)
         if review := frigate_review(notification, self._console.settings):
-            told = json.dumps(review, allow_nan=False)
-            await self._publish(client, f"{self._base}/reviews", told, retain=False)
+            payload = json.dumps(review, allow_nan=False)
+            await self._publish(client, f"{self._base}/reviews", payload, retain=False)
 
     async def close(self, *, removed: bool = False) -> None:
         """Say that nobody is here; clear everything retained if the channel is no more."""

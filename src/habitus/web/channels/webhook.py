@@ -78,10 +78,10 @@ class WebhookSender(Sender):
     async def send(self, notification: Notification) -> None:
         """Return once the receiver took it, by an answer of 200 to 299."""
         settings = self._console.settings
-        told = notification.to_json(settings)
+        message = notification.to_json(settings)
         if is_on(self._settings, "picture") and (picture := notification.picture(settings)):
-            told["picture"] = b64encode(picture.read_bytes()).decode()
-        body = json.dumps(told, allow_nan=False).encode()
+            message["picture"] = b64encode(picture.read_bytes()).decode()
+        body = json.dumps(message, allow_nan=False).encode()
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "habitus",
