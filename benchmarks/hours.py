@@ -26,6 +26,7 @@ from habitus.arrays import Array, Indices
 from habitus.corpus.clocks import clocks_since, parse_clock
 from habitus.habits import HabitCounts, votes_of_corpus
 from habitus.habits.hours import HOUR
+from habitus.scene.fusion import CueColumns
 from habitus.scene.habit_learning import learn_habits
 from habitus.scene.habit_model import HabitModel, counted_hours
 from habitus.scene.thresholds import runs
@@ -85,7 +86,7 @@ def threshold(model: HabitModel, alerts_per_day: float) -> float:
 def scores(model: HabitModel, corpus: habitus.Corpus) -> Array:
     """Return the score of each document; 0 where it is not judged."""
     found = model.judge_all(corpus)
-    return np.where(found.judged, model.fusion.scores(found.statistics), 0.0)
+    return np.where(found.judged, model.fusion.scores(CueColumns(found.cues.statistics)), 0.0)
 
 
 def gain(model: HabitModel, corpus: habitus.Corpus) -> float:

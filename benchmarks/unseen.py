@@ -138,7 +138,7 @@ def by_statistic(number: int) -> Method:
 
     def judge(scene: Scene) -> tuple[Array, Flags]:
         found = learn_habits(scene.train).judge_all(scene.test)
-        return -found.statistics[:, number], found.judged
+        return -found.cues.statistics[:, number], found.judged
 
     return judge
 

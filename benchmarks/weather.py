@@ -27,6 +27,7 @@ import numpy as np
 import habitus
 from habitus.lab import Junction, render
 from habitus.scene import learn_habits
+from habitus.scene.fusion import CueColumns
 from habitus.scene.habit_model import HabitModel
 from habitus.scene.thresholds import Tail, runs
 from report import Cells, add_output, hand_on, progress
@@ -83,7 +84,7 @@ def parts(corpus: habitus.Corpus) -> tuple[habitus.Corpus, habitus.Corpus]:
 def alarms(model: HabitModel, corpus: habitus.Corpus) -> Alarms:
     """Return the alarms of habits on normal footage."""
     found = model.judge_all(corpus)
-    scores = np.where(found.judged, -model.fusion.scores(found.statistics), 0.0)
+    scores = np.where(found.judged, -model.fusion.scores(CueColumns(found.cues.statistics)), 0.0)
     per_day = DAY * float(model.fusion.judged.mean())
     often, seldom = (
         model.fusion.tail.threshold(budget, per_day) for budget in (24 * PER_HOUR, PER_DAY)

@@ -23,7 +23,14 @@ from habitus.scene.fleet import (
     YOUTH,
     _quantiles,
 )
-from habitus.scene.fusion import UNLIKE, Fusion, FusionPrior, ImplantStatistics, median_units
+from habitus.scene.fusion import (
+    UNLIKE,
+    CueColumns,
+    Fusion,
+    FusionPrior,
+    ImplantStatistics,
+    median_units,
+)
 from habitus.scene.habit_learning import learn_habits
 from habitus.scene.scene_model import learn_scene
 from habitus.scene.thresholds import DAY, bar_of_budget, runs
@@ -195,7 +202,9 @@ def test_own_documents_outweigh_the_fleet_as_they_become_more():
         normal = rng.exponential(size=(n, 8))
         made = ImplantStatistics(np.full((500, 8), 1e6), np.zeros(500, int))
         judged = np.ones(n, dtype=bool)
-        own, both = (Fusion.of(normal, judged, made, prior=each) for each in (None, prior))
+        own, both = (
+            Fusion.of(CueColumns(normal), judged, made, prior=each) for each in (None, prior)
+        )
         np.testing.assert_allclose(both.trust**3, share + (1 - share) * 0.125, rtol=1e-12)
         unit, tried = np.median(normal[:, 0]), 4.0
         expected = share * np.exp(-tried) + (1 - share) * np.exp(-np.sqrt(tried / unit) * np.log(2))
@@ -214,7 +223,7 @@ def test_a_young_camera_holds_its_budget_with_a_fleet(fleet, n_documents):
             fusion = model.fusion
             held = bar_of_budget(fusion.tail, rate, DAY)
             later = model.judge_all(footage(seed, 1800, at=1))
-            alarms = runs(-fusion.scores(later.statistics) < held.threshold)
+            alarms = runs(-fusion.scores(CueColumns(later.cues.statistics)) < held.threshold)
             raised.append(len(alarms))
         wrong[name] = np.abs(np.log((np.array(raised) + 1) / (rate / 48 + 1))).mean()
     assert wrong["fleet"] < wrong["without"]

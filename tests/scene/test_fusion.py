@@ -16,6 +16,7 @@ from habitus.scene.fusion import (
     HIGHEST,
     MOST_COMPARED,
     UNLIKE,
+    CueColumns,
     Fusion,
     FusionPrior,
     ImplantStatistics,
@@ -84,7 +85,7 @@ def test_rarities_never_fall_as_statistics_grow():
         tried[:, k] = values
         rarities = fusion.rarities(tried)[:, k]
         assert (np.diff(rarities) >= -1e-12 * rarities[1:]).all()
-        normality = fusion.normality(tried)
+        normality = fusion.normality(CueColumns(tried))
         assert np.isfinite(normality).all()
         assert (normality <= 0).all()
         assert (np.diff(normality) <= 1e-12 * abs(normality[1:])).all()
@@ -93,18 +94,20 @@ def test_rarities_never_fall_as_statistics_grow():
 def test_the_score_is_the_largest_rarity_and_its_tail_the_normality():
     fusion = some_fusion(trust=np.linspace(0, 1, N))
     tried = heavy_and_light(200, 5)
-    scores = fusion.scores(tried)
+    scores = fusion.scores(CueColumns(tried))
     assert np.array_equal(scores, fusion.rarities(tried).max(axis=1))
     expected = -fusion.tail.surprisal(-scores)
-    np.testing.assert_allclose(fusion.normality(tried), expected, rtol=1e-12, atol=1e-12)
-    assert np.array_equal(fusion.normality(tried), fusion.normality_of_scores(scores))
+    np.testing.assert_allclose(
+        fusion.normality(CueColumns(tried)), expected, rtol=1e-12, atol=1e-12
+    )
+    assert np.array_equal(fusion.normality(CueColumns(tried)), fusion.normality_of_scores(scores))
 
 
 def test_held_out_documents_that_were_not_judged_have_no_normality():
     fusion = some_fusion()
     assert (~fusion.judged).any()
     assert (fusion.held_out[~fusion.judged] == 0).all()
-    expected = fusion.normality(fusion.statistics[fusion.judged])
+    expected = fusion.normality(CueColumns(fusion.statistics[fusion.judged]))
     assert np.array_equal(fusion.held_out[fusion.judged], expected)
 
 
@@ -147,12 +150,12 @@ def test_trust_is_the_cube_root_of_the_share_of_implants_that_are_found():
     implanted[:250, 0] += 50
     implanted[:810, 3] += 50
     made = ImplantStatistics(implanted, np.arange(1000))
-    fusion = Fusion.of(normal, np.ones(4000, dtype=bool), made)
+    fusion = Fusion.of(CueColumns(normal), np.ones(4000, dtype=bool), made)
     np.testing.assert_allclose(fusion.trust[[0, 3]] ** 3, [0.25, 0.81], atol=0.01)
     by_chance = np.delete(fusion.trust, [0, 3])
     assert by_chance.min() >= np.cbrt(FALSE_ALARMS)
     assert by_chance.max() < np.cbrt(3 * FALSE_ALARMS)
-    assert fusion.reach == np.quantile(fusion.scores(implanted), 0.75)
+    assert fusion.reach == np.quantile(fusion.scores(CueColumns(implanted)), 0.75)
 
 
 def with_behaviours(n=500, seed=0):
@@ -170,17 +173,20 @@ def test_behaviours_add_a_tenth_of_their_rarity_and_less_with_little_footage(n):
     tail = Tail.of(fusion.behaviours, fusion.judged)
     trust = BEHAVIOUR_TRUST * fusion.judged.sum() / (fusion.judged.sum() + FEW)
     expected = fusion.rarities(tried).max(axis=1) + trust * tail.surprisal(behaviours)
-    np.testing.assert_allclose(fusion.scores(tried, behaviours), expected, rtol=1e-12)
-    least = fusion.scores(tried, np.zeros(200)) - fusion.scores(tried)
+    np.testing.assert_allclose(fusion.scores(CueColumns(tried, behaviours)), expected, rtol=1e-12)
+    least = fusion.scores(CueColumns(tried, np.zeros(200))) - fusion.scores(CueColumns(tried))
     assert (abs(least) < 0.02).all()  # as usual as can be: nothing is added
     alone = some_fusion()
-    assert alone.scores(tried, behaviours).tolist() == alone.scores(tried).tolist()
+    assert (
+        alone.scores(CueColumns(tried, behaviours)).tolist()
+        == alone.scores(CueColumns(tried)).tolist()
+    )
 
 
 def test_held_out_normality_is_a_probability_with_behaviours_too():
     fusion = with_behaviours(4000)
     fresh = with_behaviours(4000, seed=1)
-    normality = fusion.normality(fresh.statistics, fresh.behaviours)
+    normality = fusion.normality(CueColumns(fresh.statistics, fresh.behaviours))
     for a in (0.5, 0.1, 0.01):
         assert abs((fusion.held_out[fusion.judged] < np.log(a)).mean() - a) < 0.1 * a + 1e-3
         assert abs((normality < np.log(a)).mean() - a) < 0.15 * a + 0.01
@@ -189,10 +195,12 @@ def test_held_out_normality_is_a_probability_with_behaviours_too():
 def test_an_implant_is_as_unusual_by_behaviours_as_its_document_was():
     fusion = with_behaviours()
     made = ImplantStatistics(heavy_and_light(100, 3) + 5, np.arange(100, 200))
-    built = Fusion.of(fusion.statistics, fusion.judged, made, behaviours=fusion.behaviours)
-    scores = built.scores(made.statistics, fusion.behaviours[100:200])
+    built = Fusion.of(fusion.cues, fusion.judged, made)
+    scores = built.scores(CueColumns(made.statistics, fusion.behaviours[100:200]))
     assert (
-        built.reach == np.quantile(scores, 0.75) > np.quantile(built.scores(made.statistics), 0.75)
+        built.reach
+        == np.quantile(scores, 0.75)
+        > np.quantile(built.scores(CueColumns(made.statistics)), 0.75)
     )
 
 
@@ -201,20 +209,23 @@ def test_no_statistic_is_silenced_by_implants_that_it_does_not_find():
     implanted = heavy_and_light(200, 1)
     implanted[0, 0] = 1e3
     made = ImplantStatistics(implanted, np.zeros(200, dtype=int))
-    fusion = Fusion.of(normal, np.ones(30, dtype=bool), made)
+    fusion = Fusion.of(CueColumns(normal), np.ones(30, dtype=bool), made)
     assert (fusion.trust > 0).all()
     for k in range(N):
         unheard = np.zeros((1, N))
         unheard[0, k] = 1e9
-        assert fusion.normality(unheard)[0] < fusion.normality(np.zeros((1, N)))[0]
+        assert (
+            fusion.normality(CueColumns(unheard))[0]
+            < fusion.normality(CueColumns(np.zeros((1, N))))[0]
+        )
 
 
 def test_without_implants_every_statistic_is_trusted_alike():
     normal = heavy_and_light(100, 0)
     judged = np.ones(100, dtype=bool)
     none, unfound = (
-        Fusion.of(normal, judged, None),
-        Fusion.of(normal, judged, ImplantStatistics(np.zeros((50, N)), np.arange(50))),
+        Fusion.of(CueColumns(normal), judged, None),
+        Fusion.of(CueColumns(normal), judged, ImplantStatistics(np.zeros((50, N)), np.arange(50))),
     )
     assert none.trust.tolist() == unfound.trust.tolist() == [1.0] * N
     assert none.reach == np.inf
@@ -288,8 +299,8 @@ def test_the_hour_is_trusted_as_far_as_it_finds_predicts_and_has_days():
     # Other cues say what they said, and the score is the largest.
     tried = np.hstack([heavy_and_light(50, 1), rng.exponential(size=(50, 2))])
     assert np.array_equal(full.rarities(tried)[:, :N], fusion.rarities(tried[:, :N]))
-    assert np.array_equal(full.scores(tried), full.rarities(tried).max(axis=1))
-    assert (full.scores(tried) > fusion.scores(tried[:, :N])).any()
+    assert np.array_equal(full.scores(CueColumns(tried)), full.rarities(tried).max(axis=1))
+    assert (full.scores(CueColumns(tried)) > fusion.scores(CueColumns(tried[:, :N]))).any()
 
 
 def test_other_cameras_tell_nothing_of_hours():

@@ -116,7 +116,7 @@ def test_one_at_a_time_equals_all_at_once_bit_for_bit(scene):
         assert same(judgement, expected)
         n_abnormal += judgement.abnormal
     assert 0 < n_abnormal < found.judged.sum()
-    assert found.habits.behaviours.min() < 0  # the topic model has its say
+    assert found.habits.cues.behaviours.min() < 0  # the topic model has its say
 
 
 def test_fine_documents_are_judged_by_habits_of_coarser_words(scene):
@@ -171,7 +171,11 @@ def fingerprint():
     corpus = footage(FINE, 120, seed=1)
     scene = SceneModel(topic_model(corpus), habits=learn_habits(corpus))
     found = scene.detector().judge_all(unusual(FINE, 40, seed=2))
-    arrays = [*scene.habits.contents().tensors.values(), found.normality, found.habits.statistics]
+    arrays = [
+        *scene.habits.contents().tensors.values(),
+        found.normality,
+        found.habits.cues.statistics,
+    ]
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -379,7 +383,7 @@ def test_a_day_is_held_out_whole():
         votes = votes_of_corpus(others, model.least_words)
         usable = int((others.conditions == Condition.USABLE).sum())
         counts = HabitCounts.of(votes, FINE, usable, counted_hours(others))
-        without = replace(model, counts=counts).judge_all(day).statistics
+        without = replace(model, counts=counts).judge_all(day).cues.statistics
         own = slice(number * len(day), (number + 1) * len(day))
         np.testing.assert_array_equal(model.fusion.statistics[own], without)
 
@@ -421,8 +425,8 @@ def test_documents_of_the_night_one_at_a_time_are_as_all_at_once(nightly):
     turned = replace(corpus, clocks=(corpus.clocks + 12 * 60) % 1440)  # busy by night
     corpus = Corpus.joined([replace(corpus, clocks=None).take(np.arange(40)), turned])
     found = nightly.judge_all(corpus)
-    assert (found.statistics[:, len(STATISTICS) :] > 0).any()
-    assert not found.statistics[:40, len(STATISTICS) :].any()
+    assert (found.cues.statistics[:, len(STATISTICS) :] > 0).any()
+    assert not found.cues.statistics[:40, len(STATISTICS) :].any()
     for t in np.flatnonzero(found.judged):
         alone = nightly.judge(found.votes.of(t), clock=int(corpus.clocks[t]))
         assert alone.normality == found.normality[t]
@@ -557,5 +561,5 @@ def test_hours_are_added_to_and_fade(nightly):
     own = learn_habits(further).counts
     assert np.array_equal(found.counts.hours, factor * nightly.counts.hours + own.hours)
     n = len(nightly.fusion.statistics)
-    judged = nightly.judge_all(further).statistics
+    judged = nightly.judge_all(further).cues.statistics
     assert np.array_equal(found.fusion.statistics[n:], judged)

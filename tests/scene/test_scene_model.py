@@ -148,10 +148,10 @@ def test_further_footage_is_judged_before_it_is_learnt_from(scene):
     judged = scene.detector().judge_all(more)
     statistics = updated.habits.fusion.statistics
     assert len(statistics) == 900
-    assert statistics[600:].tolist() == judged.habits.statistics.tolist()
+    assert statistics[600:].tolist() == judged.habits.cues.statistics.tolist()
     assert statistics[:600].tolist() == scene.habits.fusion.statistics.tolist()
     behaviours = updated.habits.fusion.behaviours
-    assert behaviours[600:].tolist() == judged.habits.behaviours.tolist()
+    assert behaviours[600:].tolist() == judged.habits.cues.behaviours.tolist()
     assert behaviours[:600].tolist() == scene.calibration.plug_in.scores["tail"].tolist()
     for measure in ("mean", "tail"):
         scores = updated.calibration.plug_in.scores[measure]
@@ -175,7 +175,7 @@ def test_no_more_scores_are_remembered_than_a_week_has(scene):
     more = street(40, 6)
     after = full.updated(more).fusion
     assert len(after.statistics) == len(after.judged) == MOST_REMEMBERED
-    assert after.statistics[-40:].tolist() == full.judge_all(more).statistics.tolist()
+    assert after.statistics[-40:].tolist() == full.judge_all(more).cues.statistics.tolist()
 
 
 def test_a_turn_of_traffic_becomes_usual_once_it_is_learnt(scene, alarms):

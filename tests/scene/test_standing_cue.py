@@ -74,8 +74,8 @@ def judged():
 def test_what_stands_where_nothing_does_is_found_and_a_queue_is_not(scene, judged):
     assert scene.habits.fusion.standing_trust > 0.4
     found = scene.detector().judge_all(judged)
-    broken = found.habits.standing[CAME + 40 : LEFT]
-    others = np.delete(found.habits.standing, np.arange(CAME, LEFT))
+    broken = found.habits.cues.standing[CAME + 40 : LEFT]
+    others = np.delete(found.habits.cues.standing, np.arange(CAME, LEFT))
     assert broken.min() > 2 * others.max()
     assert (
         found.normality[CAME + 40 : LEFT].max()
@@ -142,7 +142,7 @@ def test_footage_without_it_is_learnt_and_judged_as_before(scene, judged):
     assert plain.fusion.standing is None
     assert STANDING not in plain.concentrations
     one = scene.detector().judge_all(without(judged))
-    assert (one.habits.standing == 0).all()
+    assert (one.habits.cues.standing == 0).all()
     short = np.arange(900) < LEAST_KNOWN - 1
     assert learn_habits(footage(900, known=short)).stood is None
 
@@ -168,7 +168,7 @@ def test_what_stays_for_days_becomes_usual(scene, judged):
     ]
     parked = replace(parked, standing=StandingWords.of(stands, GRID.n_cells))
     before, after = (
-        habits.judge_all(judged).standing[CAME + 40 : LEFT].min()
+        habits.judge_all(judged).cues.standing[CAME + 40 : LEFT].min()
         for habits in (scene.habits, scene.habits.updated(parked, half_life=450.0))
     )
     assert after < before / 4

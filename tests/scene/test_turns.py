@@ -14,7 +14,7 @@ from habitus.scene import SceneModel, detect_events, habit_learning
 from habitus.scene.calibration import MOST_BEHAVIOURS
 from habitus.scene.events import EventJoiner, judge_moment
 from habitus.scene.explanation import find_unusual
-from habitus.scene.fusion import FULL_TURN_GAIN, TURN_TRUST, Fusion, ImplantStatistics
+from habitus.scene.fusion import FULL_TURN_GAIN, TURN_TRUST, CueColumns, Fusion, ImplantStatistics
 from habitus.scene.habit_model import fading_factor
 from habitus.scene.scene_model import learn_scene
 from habitus.scene.thresholds import Tail
@@ -79,7 +79,7 @@ def test_who_goes_out_of_turn_is_unusual_for_that_alone(scene, judged):
     assert habits.fusion.turn_trust == pytest.approx(TURN_TRUST * n / (n + 50))
     found = scene.detector().judge_all(judged).habits
     others = np.setdiff1d(np.arange(280), RUNNERS)
-    assert found.turn_scans[list(RUNNERS)].min() > 3 * found.turn_scans[others].max()
+    assert found.cues.turn_scans[list(RUNNERS)].min() > 3 * found.cues.turn_scans[others].max()
     fusion = replace(habits.fusion, turn_scans=None, turn_gain=0.0)
     without = replace(habits, turns=None, fusion=fusion)
     unaware = replace(scene, habits=without).detector().judge_all(judged).habits
@@ -301,7 +301,7 @@ def test_the_turn_is_added_to_the_largest_rarity_as_far_as_it_predicts():
     scans = rng.exponential(size=500)
     implanted = ImplantStatistics(statistics[:100] + 9.0, np.arange(100))
     fusions = [
-        Fusion.of(statistics, judged, implanted, turn_scans=scans, turn_gain=gain)
+        Fusion.of(CueColumns(statistics, None, scans), judged, implanted, turn_gain=gain)
         for gain in (0.0, 0.35, 2.0)
     ]
     assert [round(each.turn_trust * 550 / 500, 9) for each in fusions] == [0.0, 0.075, 0.15]
@@ -311,16 +311,18 @@ def test_the_turn_is_added_to_the_largest_rarity_as_far_as_it_predicts():
     full = fusions[2]
     rarity = Tail.of(-scans, judged, full.join).surprisal(-at)
     expected = full.rarities(tried).max(axis=1) + full.turn_trust * rarity
-    assert np.allclose(full.scores(tried, None, at), expected, rtol=1e-12)
-    assert np.array_equal(fusions[0].scores(tried, None, at), full.rarities(tried).max(axis=1))
+    assert np.allclose(full.scores(CueColumns(tried, None, at)), expected, rtol=1e-12)
+    assert np.array_equal(
+        fusions[0].scores(CueColumns(tried, None, at)), full.rarities(tried).max(axis=1)
+    )
     # an implant stands in a document of its own turn
-    alone = Fusion.of(statistics, judged, implanted)
+    alone = Fusion.of(CueColumns(statistics), judged, implanted)
     assert full.reach > alone.reach
 
 
 def test_a_document_of_no_turn_adds_what_no_evidence_adds(scene, judged):
     found = scene.habits.judge_all(judged)
     assert (found.turns == NO_TURN).all()
-    assert not found.turn_scans.any()
+    assert not found.cues.turn_scans.any()
     for t in (3, 40):
         assert scene.habits.judge(found.votes.of(t)).normality == found.normality[t]

@@ -76,6 +76,31 @@ class ImplantStatistics(NamedTuple):
     """Number of the held-out document that each was put into."""
 
 
+class CueColumns(NamedTuple):
+    """What each cue says of documents in time order; None of what is no cue."""
+
+    statistics: Array
+    """Documents x statistics: those of `STATISTICS`, then of `HOUR_STATISTICS` where the hour is a
+    cue."""
+    behaviours: Array | None = None
+    """Normality by the topic model, 0 where it did not judge."""
+    turn_scans: Array | None = None
+    """Evidence by the turn."""
+    standing: Array | None = None
+    """Statistic of what stands."""
+
+    def taken(self, documents: Indices) -> "CueColumns":
+        """Return what is said of some documents."""
+        return CueColumns._make(None if one is None else one[documents] for one in self)
+
+    def latest(self, further: "CueColumns", most: int) -> "CueColumns":
+        """Return what is said of these documents, then of further ones; of the last so many."""
+        pairs = zip(self, further, strict=True)
+        return CueColumns._make(
+            None if one is None else np.concatenate([one, other])[-most:] for one, other in pairs
+        )
+
+
 class FusionPrior(NamedTuple):
     """What other cameras say of statistics and scores, in units of the median of a camera."""
 
@@ -121,15 +146,15 @@ class Fusion:
     >>> rng = np.random.default_rng(0)
     >>> normal = rng.exponential(size=(2000, 8))
     >>> implanted = ImplantStatistics(normal[:200] + 9.0, np.arange(200))
-    >>> fusion = Fusion.of(normal, np.ones(2000, dtype=bool), implanted)
-    >>> normality = fusion.normality(rng.exponential(size=(2000, 8)))
+    >>> fusion = Fusion.of(CueColumns(normal), np.ones(2000, dtype=bool), implanted)
+    >>> normality = fusion.normality(CueColumns(rng.exponential(size=(2000, 8))))
     >>> 80 < (normality < np.log(0.05)).sum() < 120
     np.True_
     """
 
     statistics: Array
-    """Of held-out documents in time order: documents x statistics; those of `STATISTICS`, then of
-    `HOUR_STATISTICS` where the hour is a cue."""
+    """Of held-out documents in time order, as are `behaviours`, `turn_scans` and `standing`: see
+    `CueColumns`."""
     judged: Flags
     trust: Array
     """Weight of each statistic: the cube root of the share of implants that it finds."""
@@ -137,48 +162,39 @@ class Fusion:
     """Score that one implant in four exceeds: what an anomaly can be expected to reach."""
     join: int = JOIN
     behaviours: Array | None = None
-    """Normality of the held-out documents by the topic model, 0 where it did not judge; None where
-    there is no calibrated topic model."""
+    """None where there is no calibrated topic model."""
     fleet_statistics: Array | None = None
     """Statistics of normal documents of other cameras, in the units of this one."""
     fleet_scores: Array | None = None
     """Likewise scores."""
     turn_scans: Array | None = None
-    """Evidence of the held-out documents by the turn; None where that is no cue."""
     turn_gain: float = 0.0
     """Nats per moving cell by which the turn predicts held-out footage."""
     standing: Array | None = None
-    """Statistic of what stands in the held-out documents; None where that is no cue."""
     standing_trust: float = 0.0
     """Its weight: see `trusting_standing`."""
 
     @classmethod
     def of(
         cls,
-        statistics: Array,
+        cues: CueColumns,
         judged: Flags,
         implanted: ImplantStatistics | None,
         join: int = JOIN,
-        behaviours: Array | None = None,
         prior: FusionPrior | None = None,
-        turn_scans: Array | None = None,
         turn_gain: float = 0.0,
-        standing: Array | None = None,
         standing_implants: Array | None = None,
     ) -> "Fusion":
-        """Return the fusion for held-out statistics, and those of documents with implants.
+        """Return the fusion for cues of held-out documents, and statistics of implants.
 
         Every statistic is trusted alike where no implant could be made, or none was found.
         """
         alike = cls(
-            statistics,
-            judged,
-            np.ones(statistics.shape[1]),
+            judged=judged,
+            trust=np.ones(cues.statistics.shape[1]),
             join=join,
-            behaviours=behaviours,
-            turn_scans=turn_scans,
             turn_gain=turn_gain,
-            standing=standing,
+            **cues._asdict(),
         )
         if standing_implants is not None and judged.any():
             alike = alike.trusting_standing(standing_implants)
@@ -186,7 +202,7 @@ class Fusion:
             return alike
         n = int(judged.sum())
         if prior is not None:
-            units = median_units(statistics[judged])
+            units = median_units(cues.statistics[judged])
             alike = replace(alike, fleet_statistics=prior.statistics * units)
         shares = (alike.rarities(implanted.statistics) > -np.log(FALSE_ALARMS)).mean(axis=0)
         if prior is not None:
@@ -195,11 +211,8 @@ class Fusion:
         trust = np.cbrt(np.maximum(shares, FALSE_ALARMS))
         fusion = replace(alike, trust=trust) if shares.any() else alike
         # An implant makes no document more usual: by all else it is as unusual as it was.
-        without = (
-            None if column is None else column[implanted.sources]
-            for column in (behaviours, turn_scans, alike.standing)
-        )
-        scores = fusion.scores(implanted.statistics, *without)
+        without = alike.cues.taken(implanted.sources)
+        scores = fusion.scores(without._replace(statistics=implanted.statistics))
         reach = float(np.quantile(scores, REACHED))
         if prior is None:
             return replace(fusion, reach=reach)
@@ -244,6 +257,11 @@ class Fusion:
             return replace(self, standing=None)
         return replace(self, standing_trust=finds * float(np.cbrt(share / N_KINDS)))
 
+    @property
+    def cues(self) -> CueColumns:
+        """What is known of the held-out documents."""
+        return CueColumns(self.statistics, self.behaviours, self.turn_scans, self.standing)
+
     @cached_property
     def tails(self) -> tuple[Tail, ...]:
         """The tail of each statistic."""
@@ -263,7 +281,7 @@ class Fusion:
     @cached_property
     def held_out_scores(self) -> Array:
         """Score of the held-out documents in time order."""
-        return self.scores(self.statistics, self.behaviours, self.turn_scans, self.standing)
+        return self.scores(self.cues)
 
     def rarities(self, statistics: Array) -> Array:
         """Return trust times rarity of each statistic, in nats: documents x statistics."""
@@ -301,30 +319,18 @@ class Fusion:
         """Return trust times rarity of what stands, in nats."""
         return _rarities(statistics, self._standing_tables, self.standing_trust)
 
-    def scores(
-        self,
-        statistics: Array,
-        behaviours: Array | None = None,
-        turn_scans: Array | None = None,
-        standing: Array | None = None,
-    ) -> Array:
+    def scores(self, cues: CueColumns) -> Array:
         """Return the score of documents: the largest rarity, plus those of behaviours and turn."""
-        scores = np.asarray(self.rarities(statistics).max(axis=1, initial=0.0))
-        if standing is not None:
-            scores = np.maximum(scores, self.standing_rarities(standing))
-        if behaviours is not None:
-            scores = scores + self.behaviour_rarities(behaviours)
-        return scores if turn_scans is None else scores + self.turn_rarities(turn_scans)
+        scores = np.asarray(self.rarities(cues.statistics).max(axis=1, initial=0.0))
+        if cues.standing is not None:
+            scores = np.maximum(scores, self.standing_rarities(cues.standing))
+        if cues.behaviours is not None:
+            scores = scores + self.behaviour_rarities(cues.behaviours)
+        return scores if cues.turn_scans is None else scores + self.turn_rarities(cues.turn_scans)
 
-    def normality(
-        self,
-        statistics: Array,
-        behaviours: Array | None = None,
-        turn_scans: Array | None = None,
-        standing: Array | None = None,
-    ) -> Array:
+    def normality(self, cues: CueColumns) -> Array:
         """Return ln of the probability that normal documents are as unusual: 0 or less."""
-        return self.normality_of_scores(self.scores(statistics, behaviours, turn_scans, standing))
+        return self.normality_of_scores(self.scores(cues))
 
     def normality_of_scores(self, scores: Array) -> Array:
         """Return the normality of documents with these scores."""

@@ -50,7 +50,7 @@ from habitus.habits.votes import (
 )
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.scene.fleet import Fleet
-from habitus.scene.fusion import LEAST_GAIN, Fusion, ImplantStatistics
+from habitus.scene.fusion import LEAST_GAIN, CueColumns, Fusion, ImplantStatistics
 from habitus.scene.habit_model import HabitModel, counted_hours, fading_factor, judged_documents
 from habitus.scene.implants import changed_votes, draw_hours, draw_places, draw_sources
 from habitus.scene.thresholds import join_of
@@ -163,15 +163,20 @@ def learn_habits(
     if turns is not None and len(corpus) * min(corpus.clip, 1.0) >= LEAST_SECONDS:
         by_turn = _learn_turns(votes, turns, fading, folds, concentrations, held_out)
     stands = _learn_standing(votes, columns, fading, total, corpus.clip, seed)
-    fusion = Fusion.of(
+    cues = CueColumns(
         statistics,
+        behaviours,
+        None if by_turn is None else by_turn.scans,
+        None if stands is None else stands.statistics,
+    )
+    fusion = Fusion.of(
+        cues,
         columns.judged,
         implanted,
         join_of(corpus.clip),
-        behaviours,
         prior,
-        *((None, 0.0) if by_turn is None else (by_turn.scans, by_turn.fit.gain)),
-        *(() if stands is None else (stands.statistics, stands.implanted)),
+        0.0 if by_turn is None else by_turn.fit.gain,
+        None if stands is None else stands.implanted,
     )
     if votes.by_days:
         fusion, concentrations = _with_hours(

@@ -46,7 +46,7 @@ from habitus.habits.turns import (
     turn_surprisals,
 )
 from habitus.habits.votes import DocumentVotes, Votes, votes_of, votes_of_corpus
-from habitus.scene.fusion import Fusion
+from habitus.scene.fusion import CueColumns, Fusion
 from habitus.schema import (
     BYTE,
     INDEX,
@@ -195,25 +195,20 @@ class JudgedHabits(NamedTuple):
     """0 where not judged."""
     judged: Flags
     votes: DocumentVotes
-    statistics: Array
-    behaviours: Array
-    """Normality by the topic model; 0 where it did not judge."""
+    cues: CueColumns
+    """What all of them say; 0 of the turn and of what stands where that is no cue."""
     clocks: NDArray[np.int32]
     """Local minutes."""
     turns: Indices
     """See `habitus.habits.turns`."""
-    turn_scans: Array
-    """Evidence by the turn; 0 where that is no cue."""
     words: StandingWords
     """What stands."""
-    standing: Array
-    """Evidence by it; 0 where that is no cue."""
 
     def judgement(self, t: int) -> HabitJudgement:
         """Return what is said of one document, with its evidence."""
         return self.model.judge(
             self.votes.of(t),
-            float(self.behaviours[t]),
+            0.0 if self.cues.behaviours is None else float(self.cues.behaviours[t]),
             clock=int(self.clocks[t]),
             turn=int(self.turns[t]),
             standing=self.words.cells(t),
@@ -409,19 +404,17 @@ class HabitModel:
         if self.standing_surprisals is not None:
             stands = gather_standing(corpus.standing, self.standing_surprisals, self.vocabulary)
         judged = judged_documents(corpus)
-        normality = self.fusion.normality(statistics, behaviours, scans, stands)
+        cues = CueColumns(statistics, behaviours, scans, stands)
+        normality = self.fusion.normality(cues)
         return JudgedHabits(
             self,
             np.where(judged, normality, 0.0),
             judged,
             votes,
-            statistics,
-            behaviours,
+            cues,
             corpus.clocks,
             turns,
-            scans,
             corpus.standing,
-            stands,
         )
 
     def updated(
@@ -470,17 +463,8 @@ class HabitModel:
             counts=self.counts.faded(factor) + further,
             fusion=replace(
                 held,
-                statistics=_latest(held.statistics, judged.statistics),
-                judged=_latest(held.judged, judged.judged),
-                behaviours=held.behaviours
-                if held.behaviours is None
-                else _latest(held.behaviours, judged.behaviours),
-                turn_scans=held.turn_scans
-                if held.turn_scans is None
-                else _latest(held.turn_scans, judged.turn_scans),
-                standing=held.standing
-                if held.standing is None
-                else _latest(held.standing, judged.standing),
+                judged=np.concatenate([held.judged, judged.judged])[-MOST_REMEMBERED:],
+                **held.cues.latest(judged.cues, MOST_REMEMBERED)._asdict(),
             ),
             turns=by_turn,
             stood=stood,
@@ -630,10 +614,6 @@ def _accepted_moments(stored: dict[str, NDArray[Any]], vocabulary: Vocabulary) -
     stands = _accepted_stands(stored, len(parts), vocabulary.n_cells)
     for part, hour, n, standing in zip(parts, hours, times, stands, strict=True):
         yield Moment(Votes.of_codes(part, vocabulary), int(hour), float(n), standing)
-
-
-def _latest(before: NDArray[Any], further: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate([before, further])[-MOST_REMEMBERED:]
 
 
 def _moment_of(
