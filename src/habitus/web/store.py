@@ -274,7 +274,7 @@ def behaviour_names(session: Session, camera: CameraRow) -> dict[int, str]:
 def latest_alarms(session: Session, camera: CameraRow) -> tuple[tuple[float, float, str], ...]:
     """Return time, normality and zone of the latest alarms of each budget of a camera."""
     zones = [zone["name"] for zone in camera.zones if zone.get("alerts_per_day") is not None]
-    found = []
+    found: list[tuple[float, float, str]] = []
     for where in (EventRow.zone.not_in(zones), *(EventRow.zone == zone for zone in zones)):
         query = (
             select(EventRow.start, EventRow.normality, EventRow.zone)
@@ -282,8 +282,8 @@ def latest_alarms(session: Session, camera: CameraRow) -> tuple[tuple[float, flo
             .order_by(EventRow.start.desc())
             .limit(MOST_REMEMBERED)
         )
-        found += session.execute(query).all()
-    return tuple((start, normality, zone) for start, normality, zone in found)
+        found += session.execute(query).tuples()
+    return tuple(found)
 
 
 def forget_interrupted(session: Session) -> None:
