@@ -3,8 +3,9 @@
     python benchmarks/days.py PATH [--cache FOLDER]
 
 PATH has a folder per day, named by its date, with a video per hour: DATE/HOUR.mp4. Each day is
-judged by a model of the other days; single hours, of days of which half or more is missing, by a
-model of all whole days. Counted are the hours that `archive` judges, as it refuses those of another
+judged by a model of the other days, and by one of the days before it, as a camera would be that is
+learnt anew each night; single hours, of days of which half or more is missing, by a model of all
+whole days. Counted are the hours that `archive` judges, as it refuses those of another
 view, and the alarms at budgets of 1, 5 and 20 a day: by `archive detect`, and by `detect` with the
 model of the archive and the documents of the day in one corpus.
 """
@@ -27,12 +28,16 @@ def measure(path: Path, cache: Path | None) -> Iterator[Cells]:
     whole = [folder for folder in folders if len(hours_in(folder)) >= LEAST_HOURS]
     for day in whole:
         yield judge([other for other in whole if other is not day], [day], cache)
+    for n in range(1, len(whole) - 1):  # the last day is judged by all others above
+        yield judge(whole[:n], [whole[n]], cache, by=", learnt from the days before")
     single = [folder for folder in folders if folder not in whole]
     if single:
         yield judge(whole, single, cache)
 
 
-def judge(learnt: Sequence[Path], judged: Sequence[Path], cache: Path | None) -> Cells:
+def judge(
+    learnt: Sequence[Path], judged: Sequence[Path], cache: Path | None, *, by: str = ""
+) -> Cells:
     """Learn some days, judge others, and return a row of the table."""
     videos = [video for day in judged for video in hours_in(day)]
     with tempfile.TemporaryDirectory() as folder:
@@ -47,7 +52,7 @@ def judge(learnt: Sequence[Path], judged: Sequence[Path], cache: Path | None) ->
             shutil.rmtree(recordings / day.name)  # known already
         for day in judged:
             _link(day, recordings)
-        row: dict[str, str | float | None] = {"judged": ", ".join(day.name for day in judged)}
+        row: dict[str, str | float | None] = {"judged": ", ".join(day.name for day in judged) + by}
         dates = tuple(day.name for day in judged)
         corpora = [corpus_of_day(day, cache) for day in judged]
         for budget in BUDGETS:

@@ -124,6 +124,19 @@ def test_whatever_happens_to_the_file_no_event_is_lost(camera, watch, tmp_path):
     assert clocks == sorted(set(clocks))
 
 
+def test_a_restart_knows_the_alarms_of_before(camera, watch, tmp_path):
+    events = tmp_path / "events.jsonl"
+    process = watch(camera, "-o", events)
+    wait_for_events(events, 1, process)
+    assert ended(process)[0] == 0
+    before = {**events_in(events)[-1], "normality": -1e9}
+    events.write_text(f"{json.dumps(before)}\n" * 10 + '{"habitus": "ev')
+    process = watch(camera, "-o", events, stderr=subprocess.PIPE)
+    until("below the threshold: after 10 alarms in 50 minutes", process)
+    assert ended(process)[0] == 0
+    assert [event["normality"] for event in events_in(events)] == [-1e9] * 10
+
+
 def test_a_camera_that_is_absent_then_another_then_too_slow_then_itself(folder, watch, tmp_path):
     small = encode(tmp_path / "small.ts", moving_square(100), rate=FPS, options=X264)
     slow = encode(tmp_path / "slow.ts", pictures(10), rate=1, options=X264)

@@ -303,7 +303,47 @@ def test_a_threshold_that_anomalies_do_not_reach_is_said_and_kept():
     assert out_of_reach.threshold == within_reach.threshold == asked
     assert not within_reach.notes
     (note,) = out_of_reach.notes
-    assert note.endswith("one in four would be an alarm from about 500 alerts per day on")
+    assert note.endswith("one in four would be an alarm from about 510 alerts per day on")
+
+
+def budget_named(tail, reach, n_documents, budget=1e-3):
+    """The budget that a note names for synthetic anomalies."""
+    (note,) = (
+        n for n in bar_of_budget(tail, budget, n_documents, reach=reach).notes if "four" in n
+    )
+    return float(note.split("about ")[1].split(" ")[0])
+
+
+@pytest.mark.parametrize("n", [300, 7200, 3 * DAY])
+def test_at_the_budget_that_is_named_one_synthetic_anomaly_in_four_is_an_alarm(n):
+    rng = np.random.default_rng(n)
+    scores = -rng.exponential(size=n)
+    scores[: n // 50 : 20] -= rng.uniform(3, 9, size=len(scores[: n // 50 : 20]))  # bursts
+    tail = all_judged(scores)
+    top = tail.thresholds[tail.n_runs.argmax()]  # that of the most alarms
+    for reach in top - np.append(rng.uniform(0, 12, size=40), [1e-9, 0.01, 0.1]):
+        named = budget_named(tail, reach, DAY)
+        assert reach < tail.threshold(named, DAY)
+        assert named <= 1.12 * tail.least_alerts(reach, DAY)
+
+
+def test_that_no_budget_makes_an_anomaly_an_alarm_is_said():
+    tail = all_judged(-np.random.default_rng(0).exponential(size=300))
+    *_, note = bar_of_budget(tail, 5, DAY, reach=0.0).notes
+    assert note == "of synthetic anomalies fewer than one in four would be alarms at any budget"
+
+
+def test_a_score_is_an_alarm_at_its_least_budget_where_bursts_decide():
+    """Also above the `MOST_RANKED` lowest scores, which is as far as bursts are looked for."""
+    rng, n = np.random.default_rng(0), 100_000
+    scores = -rng.exponential(size=n)
+    scores[: n // 5] -= 3.0
+    tail = all_judged(scores)
+    last, top = tail.lowest[-1], tail.thresholds[tail.n_runs.argmax()]
+    assert last < top
+    for score in [*rng.uniform(last, top, size=20), *rng.uniform(-14, last, size=20)]:
+        least = tail.least_alerts(score, DAY)
+        assert tail.threshold(least * 0.999, DAY) <= score < tail.threshold(least * 1.001, DAY)
 
 
 TRAININGS = 60

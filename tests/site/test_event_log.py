@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from habitus.errors import InvalidInputError
-from habitus.site.event_log import EventLog, Thumbnail
+from habitus.site.event_log import EventLog, Thumbnail, lines_from_the_end
 from reference.processes import wait_until
 
 EVENT = {"habitus": "event", "version": 1}
@@ -182,6 +182,17 @@ def test_a_process_that_is_killed_leaves_whole_lines(tmp_path):
         log.add(line(-1))
     found = numbers(path)
     assert found == [*range(len(found) - 1), -1]
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 16])
+def test_lines_are_read_from_the_end(tmp_path, monkeypatch, block):
+    monkeypatch.setattr("habitus.site.event_log.BLOCK", block)
+    path = tmp_path / "events.jsonl"
+    for text in ("", "\n", "one", "one\n", "one\n\nthree\nfo", "one\ntwo\n"):
+        path.write_text(text)
+        found = [line.decode() for line in lines_from_the_end(path)]
+        assert found == text.split("\n")[::-1]
+    assert list(lines_from_the_end(tmp_path / "none")) == []
 
 
 def test_a_renamed_file_is_opened_anew(tmp_path):

@@ -13,7 +13,7 @@ from habitus.ingest.live import LiveDocument
 from habitus.jobs.fork_server import ForkServer
 from habitus.scene.localisation import Box
 from habitus.scene.scene_model import SceneModel
-from habitus.scene.thresholds import AlarmLimit
+from habitus.scene.thresholds import AlarmLimit, RaisedAlarm
 from habitus.site.filing import Filing
 from habitus.site.journal import SiteEvent, filed_events
 from habitus.site.judging import Judging, with_accepted
@@ -118,7 +118,7 @@ def test_what_only_twice_the_budget_would_raise_is_no_alarm(
 def test_beyond_twice_the_budget_only_what_is_less_usual_is_an_alarm(
     arrivals: list[LiveDocument], model: Path, filing: Filing, before: float, alarm: bool
 ):
-    raised = [(60.0 + n, before) for n in range(10)]
+    raised = [RaisedAlarm(60.0 + n, before) for n in range(10)]
     judging = judging_of(model, filing, limit=AlarmLimit(BUDGET, raised))
     for arrival in arrivals:
         judging.take(arrival)
@@ -127,6 +127,40 @@ def test_beyond_twice_the_budget_only_what_is_less_usual_is_an_alarm(
     (ended,) = filed(filing, "ended")
     assert (ended.alarm, ended.quiet) == (alarm, not alarm)
     assert judging.limit.n_held == 0 if alarm else judging.limit.n_held > 0
+
+
+CORNER = ((176.0, 128.0), (192.0, 128.0), (192.0, 144.0), (176.0, 144.0))
+"""Where nothing moves."""
+
+
+@pytest.mark.parametrize(("zone", "alarm"), [("", True), ("Corner", True), ("Gate", False)])
+def test_each_budget_has_a_limit_of_its_own(
+    arrivals: list[LiveDocument], model: Path, filing: Filing, zone: str, alarm: bool
+):
+    """Ten alarms elsewhere, at another budget, do not hold back what goes wrong in the gate."""
+    zones = Zone("Gate", "own", UPPER, 1.01 * BUDGET), Zone("Corner", "own", CORNER, 1.02 * BUDGET)
+    limit = AlarmLimit(BUDGET, [RaisedAlarm(1.0, -1e9, zone)] * 10)
+    judging = judging_of(model, filing, limit=limit)
+    judging.adjust(AlertOrder(7.0, zones[1:]))  # an edit, and back
+    judging.adjust(AlertOrder(BUDGET, zones))
+    for arrival in arrivals:
+        judging.take(arrival)
+    judging.end_event()
+    filing.close(within=60)
+    assert [ended.alarm for ended in filed(filing, "ended")] == [alarm]
+
+
+def test_a_large_budget_of_a_zone_allows_no_bursts_elsewhere(
+    arrivals: list[LiveDocument], model: Path, filing: Filing
+):
+    limit = AlarmLimit(BUDGET, [RaisedAlarm(1.0, -1e9)] * 10)
+    zone = Zone("Corner", "own", CORNER, 50 * BUDGET)  # ten alarms in nine seconds
+    judging = judging_of(model, filing, zone, limit=limit)
+    for arrival in arrivals:
+        judging.take(arrival)
+    judging.end_event()
+    filing.close(within=60)
+    assert [(each.alarm, each.quiet) for each in filed(filing, "ended")] == [(False, True)]
 
 
 def test_what_was_accepted_is_counted_as_normal(
@@ -215,7 +249,7 @@ def test_what_is_beyond_the_budget_of_its_place_is_no_part_of_an_event(
     """A budget elsewhere lets more documents be abnormal than count here."""
     (plain,) = ended_with(arrivals, model, filing)
     filing = Filing(filing.folder / "zones", lambda report: None, filing.fork_server)
-    zones = Zone("Corner", "own", ((176, 128), (192, 128), (192, 144), (176, 144)), 1000 * BUDGET)
+    zones = Zone("Corner", "own", CORNER, 1000 * BUDGET)
     found = ended_with(arrivals, model, filing, zones)
     assert [(e.start, e.end, e.alarm, e.normality) for e in found] == [
         (plain.start, plain.end, plain.alarm, plain.normality)

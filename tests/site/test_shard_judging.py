@@ -12,6 +12,7 @@ import pytest
 import habitus
 from habitus.corpus.looks import GRID
 from habitus.errors import FileError, InvalidInputError
+from habitus.files import write_file
 from habitus.schema import decoded
 from habitus.site.operations import detect_archive, learn_archive, report_archive
 from habitus.site.shard_judging import (
@@ -107,23 +108,65 @@ def test_every_command_raises_the_same_alarms(judged, tmp_path, budget):
     assert peaks
 
 
-def test_alarms_are_joined_by_their_own_threshold_not_by_that_of_what_is_listed(judged, tmp_path):
+def as_found(detection):
+    """What a detection shows, without pictures."""
+    return [replace(moment, thumbnail=None) for moment in detection.moments]
+
+
+@pytest.mark.parametrize("budget", [10.0, 400.0, 2000.0])
+def test_alarms_are_the_same_whatever_budgets_came_before(site, budget):
+    folder, found = site / "site", []
+    for before in ((), (1e6,), (0.1, 5000.0)):
+        for each in (*before, budget):
+            detected = detect_archive(folder, alerts_per_day=each, again=not found, jobs=1)
+        found.append(detected)
+    assert found[0].alarms
+    for other in found[1:]:
+        assert as_found(other) == as_found(found[0])
+        assert other.notes == found[0].notes
+
+
+def test_a_new_camera_moves_no_alarm_but_by_its_share(site):
+    """Two cameras that share 800 a day are as four that share 1600."""
+    before = detect_archive(site / "site", alerts_per_day=800, jobs=1)
+    for name in ("east", "west"):
+        shutil.copytree(site / "site/north", site / "site" / name)
+    camera = detect_archive(site / "site", alerts_per_day=10, jobs=1)
+    assert camera.share == 2.5
+    found = detect_archive(site / "site", alerts_per_day=1600, jobs=1)
+    known = [moment for moment in as_found(found) if moment.camera == "south" and moment.alarm]
+    assert known == [m for m in as_found(before) if m.camera == "south" and m.alarm]
+    assert known
+
+
+def test_alarms_are_joined_by_their_own_threshold_not_by_that_of_what_is_kept(judged, tmp_path):
     folder, _ = judged
-    model, wrong = folder / "site/south/model.habitus", folder / "wrong.mp4"
+    site = shutil.copytree(folder / "site", tmp_path / "site")
+    model, wrong = site / "south/model.habitus", folder / "wrong.mp4"
     documents = habitus.extract(wrong).corpus
     odd = int(habitus.detect(documents, model).normality[:24].argmin())
     order = [*range(24), 26, *range(8), odd, *range(8), 26, *range(24)]
-    corpus = habitus.Corpus(documents.counts[order], vocabulary=documents.vocabulary)
-    corpus.save(tmp_path / "wrong.corpus")
-    budget = 2000.0
-    wanted = [event.peak for event in habitus.detect(corpus, model, alerts=budget).events]
-    shard = ("", str(tmp_path / "wrong.corpus"), "wrong.mp4")
-    for rate in (budget, 1e6):  # at which all is one event
-        task = JudgingTask("south", str(model), "", (shard,), rate, budget)
-        (found,) = judge_shards(task)
-        events = [decoded(line, habitus.Event) for line in found.lines.splitlines()[1:]]
-        assert sorted(event.peak for event in events if event.alarm) == sorted(wanted)
-    assert len(wanted) > 1
+    for lengths in ([len(order)], [28, len(order) - 28]):
+        corpus = habitus.Corpus(
+            documents.counts[order], lengths=lengths, vocabulary=documents.vocabulary
+        )
+        corpus.save(tmp_path / "wrong.corpus")
+        budget = 2000.0
+        wanted = habitus.detect(corpus, model, alerts=budget).events
+        shard = ("", str(tmp_path / "wrong.corpus"), "wrong.mp4")
+        shutil.rmtree(site / "south/judged")
+        camera = CameraFolder(site / "south")
+        for rate in (budget, 1e6):  # at which all is one event
+            (found,) = judge_shards(JudgingTask("south", str(model), "", (shard,), rate))
+            write_file(camera.judged_path(f"{DAY}T12-06-00"), found.lines.encode())
+            ranked = rank_moments([camera], ArchiveDetection(alerts_per_day=budget))
+            for event in wanted:
+                alarm = next(each for each in ranked.alarms if each.peak == event.peak)
+                same = "start", "end", "normality", "track", "words", "explanation"
+                for name in same:
+                    assert getattr(alarm, name) == getattr(event, name)
+                assert alarm.threshold == pytest.approx(event.threshold, rel=0.05)
+            assert len(ranked.alarms) == len(wanted) > 1
 
 
 def test_events_are_written_in_order_of_time_and_read_as_events(judged):
@@ -238,7 +281,7 @@ def test_one_look_of_many_that_shows_the_scene_is_enough(judged, tmp_path):
     camera, path = CameraFolder(folder / "site/north"), tmp_path / "one.corpus"
     corpus = habitus.Corpus.load(camera.shards()[0].path)
     unlike = np.random.default_rng(0).integers(0, 256, (1, *GRID), np.uint8)
-    task = JudgingTask("north", str(camera.model), "", (("one", str(path), "one.mp4"),), 400, 200)
+    task = JudgingTask("north", str(camera.model), "", (("one", str(path), "one.mp4"),), 400)
     for looks, reason in (([unlike, corpus.looks], ""), ([unlike], "does not show the scene")):
         replace(corpus, looks=np.concatenate(looks)).save(path)
         (found,) = judge_shards(task)
@@ -267,15 +310,13 @@ def test_cameras_share_the_budget_whoever_has_the_moments(judged):
     assert alarms == {m.start for m in both.alarms if m.camera == "south"}
 
 
-def test_all_alarms_are_shown_and_at_least_some_moments(judged, monkeypatch):
+def test_all_alarms_are_shown_and_at_least_some_moments(site, monkeypatch):
     monkeypatch.setattr("habitus.site.shard_judging.MOST_MOMENTS", 3)
-    cameras = ArchiveFolder(judged[0] / "site").cameras()
     none, every = (
-        rank_moments(cameras, ArchiveDetection(alerts_per_day=budget), timezone="UTC")
-        for budget in (1e-9, 1e9)
+        detect_archive(site / "site", alerts_per_day=budget, jobs=1) for budget in (1e-9, 1e6)
     )
     assert (len(none.moments), none.alarms) == (3, [])
-    assert len(every.moments) == len(every.alarms) > 13
+    assert len(every.moments) == len(every.alarms) > 3
 
 
 def test_no_stretch_of_the_footage_has_more_than_twice_the_budget(judged, tmp_path):
@@ -283,12 +324,17 @@ def test_no_stretch_of_the_footage_has_more_than_twice_the_budget(judged, tmp_pa
     site = shutil.copytree(folder / "site", tmp_path / "site")
     camera = CameraFolder(site / "south")
     paths = sorted((site / "south/judged").glob("[0-9]*.jsonl"))
-    for number, path in enumerate(paths):  # each the same, with one that is stronger each
+    for number, path in enumerate(paths):  # five each, the last of them stronger than all before
         header, line, *_ = path.read_text().splitlines()
-        event = {**json.loads(line), "false_alarms_per_day": 1.0, "normality": -20.0}
-        lines = [json.dumps(event)] * 4
-        lines.append(json.dumps({**event, "normality": -30.0 - number}))
-        path.write_text("\n".join([header, *lines, ""]))
+        changed, kept = {**json.loads(header), "join": 0, "starts": []}, json.loads(line)
+        lines = [json.dumps(changed)]
+        for n in range(5):
+            event = {**kept, "false_alarms_per_day": 1.0, "alarm": True, "normality": -20.0}
+            if n == 4:
+                event["normality"] = -30.0 - number
+            place = dict.fromkeys(("first_document", "last_document", "peak_document"), 2 * n)
+            lines.append(json.dumps({**event, **place}))
+        path.write_text("\n".join([*lines, ""]))
     seconds = len(paths) * LENGTH
     for budget, n_least in ((5, 10), (10, 20)):  # in all of the footage
         detection = ArchiveDetection(alerts_per_day=budget * 86_400 / seconds)
@@ -296,6 +342,19 @@ def test_no_stretch_of_the_footage_has_more_than_twice_the_budget(judged, tmp_pa
         assert n_least <= len(found.alarms) < 5 * len(paths)
         # Whatever is stronger than all before is one.
         assert sum(moment.normality < -25 for moment in found.alarms) == len(paths)
+        held = 5 * len(paths) - len(found.alarms)
+        (note,) = found.notes
+        assert note.startswith(f"south: {held} more documents are below the threshold: after 10")
+
+
+def test_what_to_expect_of_the_budget_is_said_as_detect_says_it(judged):
+    folder, found = judged
+    wanted = []
+    for name in ("north", "south"):
+        model = habitus.SceneModel.load(folder / "site" / name / "model.habitus")
+        wanted.append(f"{name}: {'; '.join(model.detector(alerts_per_day=200).notes)}")
+    assert found.notes == wanted
+    assert "of footage cannot tell what happens 200 times a day: expect " in wanted[0]
 
 
 def test_what_could_not_be_judged_is_judged_again_by_another_model(site):

@@ -1,7 +1,9 @@
 """What an observer makes of the documents of a live camera, one after the other."""
 
+import json
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -9,14 +11,15 @@ import pytest
 import habitus
 from habitus.corpus.clocks import NO_CLOCK, minute_of
 from habitus.ingest.clips import Document, DocumentSettings
-from habitus.ingest.live import LiveDocument
+from habitus.ingest.live import LiveDocument, Notice
 from habitus.lab.crossing import crossing, crossing_vocabulary
 from habitus.scene import SceneModel, calibrate, learn_scene
 from habitus.scene.camera_monitor import SceneMonitor
 from habitus.scene.habit_learning import learn_habits
-from habitus.scene.thresholds import JOIN
-from habitus.site.watching import EventEnded, Observer, watch_events
+from habitus.scene.thresholds import JOIN, AlarmLimit, RaisedAlarm
+from habitus.site.watching import EventEnded, Observer, latest_alarms, watch_events
 from habitus.video import Source
+from reference.consoles import event_json
 from reference.footage import texture
 
 GRID = crossing_vocabulary()
@@ -42,7 +45,7 @@ def observer(scene):
 
 def arrived(number, counts, n_frames=25):
     """A document whose still has its number as its colour."""
-    still, words = np.full((2, 2, 3), number, dtype=np.uint8), np.flatnonzero(counts)
+    still, words = np.full((2, 2, 3), number % 256, dtype=np.uint8), np.flatnonzero(counts)
     given = number, float(number), words, counts[words], n_frames, 3.0, CELLS, still
     return LiveDocument(Document(*given), number > 0, float(number), float(number), GRID)
 
@@ -65,6 +68,53 @@ def test_a_camera_with_minutes_of_training_says_how_many_alarms_to_expect(scene)
     detector = scene.detector(alerts_per_day=5)
     said = next(watch_events(detector, Source("x"), DocumentSettings(), stop=threading.Event()))
     assert "cannot tell what happens 5 times a day: expect 0 to" in said.text
+
+
+NOW = 1.79e9
+
+
+def raised_at(ago, **fields):
+    """Line of an alarm so many seconds before now."""
+    clock = datetime.fromtimestamp(NOW - ago, UTC).isoformat(timespec="milliseconds")
+    event = {**event_json(start=7.0, peak=8.0, end=9.0, source="camera"), "clock": clock}
+    return json.dumps({**event, "alarm": True, "normality": -ago, "track": [], **fields})
+
+
+def test_the_latest_alarms_are_read_from_a_file_of_events(tmp_path):
+    path, fault = tmp_path / "events.jsonl", '{"habitus": "fault", "version": 1}'
+    point = {"time": 40.0, "normality": -60.0, "boxes": []}
+    standing = raised_at(60, start=0.0, peak=40.0, end=41.0, track=[point])
+    text = [raised_at(900), "x", raised_at(500), raised_at(400, source="other"), fault, "\xff"]
+    text += [
+        raised_at(300, alarm=False),
+        standing,
+        raised_at(-50),
+        raised_at(10),
+        raised_at(5)[:-9],
+    ]
+    path.write_bytes("\n".join(text).encode("latin-1"))
+    assert latest_alarms(path, "camera", 600.0, NOW) == [
+        RaisedAlarm(10.0, -10.0),
+        RaisedAlarm(20.0, -60.0),
+        RaisedAlarm(500.0, -500.0),
+    ]
+    assert latest_alarms(tmp_path / "none", "camera", 600.0, NOW) == []
+
+
+def test_what_the_limit_holds_back_is_told_at_once_and_then_by_the_hour(usual, observer):
+    first = usual.counts.toarray()[0]
+    new = np.flatnonzero(usual.counts.sum(axis=0) == 0)[:10]
+    observer.joiner.limit = AlarmLimit(5.0, [RaisedAlarm(1.0, -1e9)] * 10)
+    told = []
+    for number in range(3700):
+        counts = first.copy()
+        counts[new] += 90 * (number % 100 == 50)
+        arrival = arrived(number, counts)
+        told += [(number, each.text) for each in observer.take(arrival) if isinstance(each, Notice)]
+    assert [number for number, _ in told] == [50, 3650]
+    assert told[0][1].startswith("camera: 1 more document is below the threshold: after 10 alarms")
+    assert told[1][1].startswith("camera: 37 more documents are below")
+    assert not list(observer.held(0.0, every=0.0))
 
 
 def test_a_live_document_is_judged_at_the_hour_of_this_machine(usual, scene):

@@ -23,7 +23,7 @@ from habitus.web.learner import LearningCandidate, ModelLearner
 from habitus.web.queries import EventFilter
 from habitus.web.server import Console
 from habitus.web.supervisor import Supervisor
-from reference.consoles import START, add_camera, add_playing, entry
+from reference.consoles import START, add_camera, add_playing, entry, event_json
 from reference.processes import running, wait_until
 from reference.two_lanes import HEIGHT, SECONDS, WIDTH, WRONG
 
@@ -119,6 +119,25 @@ def test_a_process_that_is_killed_is_started_again(
     wait_until(lambda: len(alarms(console)) > n, "events go on")
     wait_for_state(console, "watching")
     assert any("signal 9" in notice.text for notice in console.bulletin.notices())
+
+
+def test_a_process_knows_the_latest_alarms_of_each_budget(console: Console, playing: str) -> None:
+    square = [[0, 0], [20, 0], [20, 20]]
+    gate = {"name": "Gate", "kind": "own", "polygon": square, "alerts_per_day": 50.0}
+    with console.database.transaction() as session:
+        known = session.get_one(CameraRow, "north")
+        known.zones = [gate, {"name": "Road", "kind": "own", "polygon": square}]
+        for zone, starts in (("Road", 100), ("Gate", 200), ("", 300)):
+            for number in range(30):
+                event = event_json(zone=zone)
+                said = entry(f"{zone}{number}", start=starts + number, event=event, normality=-9.0)
+                store.ingest(session, "north", said)
+    with console.database.session() as session:
+        found = store.latest_alarms(session, session.get_one(CameraRow, "north"))
+    assert sorted(found) == [
+        *((200.0 + number, -9.0, "Gate") for number in range(10, 30)),
+        *((300.0 + number, -9.0, "") for number in range(10, 30)),
+    ]
 
 
 def test_the_budget_survives_a_restart(

@@ -160,6 +160,7 @@ def detect(
             progress=progress,
         )
     _note(detection.troubles)
+    _note(detection.notes)
     if as_json:
         for moment in detection.moments:
             typer.echo(moment.line())

@@ -2,7 +2,7 @@
 
 import csv
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import NamedTuple
 
@@ -152,7 +152,6 @@ def detect_events(
     source: str = "",
     share: float | None = None,
     localise_all: bool = False,
-    limited: bool = True,
 ) -> Detection:
     """Judge every document, and join the abnormal ones to events.
 
@@ -169,9 +168,6 @@ def detect_events(
         threshold.
     localise_all
         Whether to localise every judged document, not only the abnormal ones.
-    limited
-        Whether alarms keep to the detector's budget where the footage is unlike any that was learnt
-        from: see `habitus.scene.thresholds.AlarmLimit`.
 
     Returns
     -------
@@ -184,7 +180,7 @@ def detect_events(
     if share is not None and judgements.judged.any():
         threshold = share_threshold(judgements.normality[judgements.judged], share)
     joiner = EventJoiner(detector, source=source)
-    if share is not None or not limited:
+    if share is not None:
         joiner.limit = None
     abnormal_words, events = _joined_events(joiner, corpus, judgements, threshold, localise_all)
     moments = _ranked_moments(joiner, corpus, judgements, threshold, events)
@@ -213,6 +209,67 @@ def detect_events(
         ),
         notes=notes,
     )
+
+
+class UnusualDocuments(NamedTuple):
+    """The most unusual documents of a corpus, before they are joined to alarms."""
+
+    documents: list[Event]
+    """Each an event of its own, in order of time; an alarm if below the detector's threshold."""
+    starts: list[int]
+    """Positions in the list before which a sequence starts."""
+    n_judged: int
+
+
+def unusual_documents(
+    detector: Detector, corpus: Corpus, *, source: str = "", least: int = 0
+) -> UnusualDocuments:
+    """Return every document below the detector's threshold, whatever its alarms would be.
+
+    `Joiner` makes the alarms of them, of this threshold or of any lower one, that `detect_events`
+    finds. Of the most unusual documents that are further apart than those of an event, `least` are
+    among them in any case.
+    """
+    judgements = detector.judge_all(corpus)
+    corpus = detector.model.in_own_words(corpus)
+    joiner = EventJoiner(detector, source=source)
+    normality, first = np.where(judgements.judged, judgements.normality, np.inf), corpus.first
+    wanted = normality < detector.threshold
+    behaviours = judgements.filtered.posterior.argmax(axis=1)
+    wanted[most_unusual(normality, joiner.join, least)] = True
+    numbers = np.flatnonzero(wanted)
+    documents = [
+        joiner.moment(
+            float(corpus.times[t]),
+            corpus.bag(t),
+            judgements.judgement(t, detector.threshold, explained=True),
+            detector.threshold,
+            number=t,
+            before=-1 if first[t] else int(behaviours[t - 1]),
+        )
+        for t in numbers.tolist()
+    ]
+    sequences = np.cumsum(first)[numbers]
+    return UnusualDocuments(
+        [replace(one, alarm=one.normality < detector.threshold) for one in documents],
+        (1 + np.flatnonzero(np.diff(sequences))).tolist(),
+        int(judgements.judged.sum()),
+    )
+
+
+def most_unusual(normality: Array, apart: int, n: int) -> list[int]:
+    """Return the `n` lowest of these that lie further `apart`; those that are infinite never.
+
+    Examples
+    --------
+    >>> most_unusual(np.array([-3, -9, -8, 0, 0, -7, np.inf]), apart=2, n=3)
+    [1, 5]
+    """
+    left, chosen = np.array(normality), list[int]()
+    while len(chosen) < n and len(left) and np.isfinite(left[t := int(left.argmin())]):
+        chosen.append(t)
+        left[max(t - apart, 0) : t + apart + 1] = np.inf
+    return chosen
 
 
 def _joined_events(
@@ -270,12 +327,12 @@ def _ranked_moments(
             number=int(t),
             before=-1 if corpus.first[t] else int(behaviours[t - 1]),
         )
-        if not any(_is_one_thing(moment, other) for other in moments):
+        if not any(is_one_thing(moment, other) for other in moments):
             moments.append(moment)
     return sorted(moments, key=lambda event: event.normality)
 
 
-def _is_one_thing(event: Event, other: Event) -> bool:
+def is_one_thing(event: Event, other: Event) -> bool:
     """Return whether both are of something that stands, at one time."""
     both = bool(event.standing and other.standing)
     return both and event.start < other.end and other.start < event.end

@@ -196,26 +196,78 @@ class AbnormalWords(NamedTuple):
     """By the measure "habits", where and why."""
 
 
-class EventJoiner:
+class Joiner:
+    """Join abnormal documents that follow each other, each an event of its own, to events.
+
+    Nothing but the strongest document of the event under way is remembered. Up to `join` usual
+    documents, of `clip` seconds each, may lie within an event; `limit` keeps a budget.
+    """
+
+    def __init__(self, join: int, clip: float, limit: AlarmLimit | None) -> None:
+        self.join, self.clip, self.limit = join, clip, limit
+        self.open: Event | None = None
+        """The event under way, if any."""
+        self.quiet = 0
+
+    def take(self, document: Event, *, listed: bool = False) -> Event | None:
+        """Take the next document, which is abnormal; return the event that it ended, if it did.
+
+        Where it is no alarm, or is held back, it belongs to an event only if it is `listed`.
+        """
+        self._count(1)
+        document = self._limited(document)
+        if not (document.alarm or listed):
+            return self._wait(1)
+        self.quiet = 0
+        self.open = document if self.open is None else _joined(self.open, document)
+        return None
+
+    def skip(self, n_documents: int = 1) -> Event | None:
+        """Take further documents, which are usual; return the event that they ended, if any."""
+        self._count(n_documents)
+        return self._wait(n_documents)
+
+    def close(self) -> Event | None:
+        """End the event under way, if any, and return it."""
+        ended, self.open = self.open, None
+        self.quiet = 0
+        return ended
+
+    def _count(self, n_documents: int) -> None:
+        if self.limit is not None:
+            self.limit.seconds += n_documents * self.clip
+
+    def _wait(self, n_documents: int) -> Event | None:
+        self.quiet += n_documents
+        return self.close() if self.quiet > self.join else None
+
+    def _limited(self, document: Event) -> Event:
+        """Return a document, which is an alarm as far as the budget goes."""
+        if self.limit is None or not document.alarm:
+            return document
+        if self.open is not None and self.open.alarm:
+            self.limit.lower(document.normality)
+            return document
+        return replace(document, alarm=self.limit.allows(document.normality, document.zone))
+
+
+class EventJoiner(Joiner):
     """Join abnormal documents that follow each other to events, as they come.
 
-    Nothing but the strongest document of the event under way is remembered. `source` names the
-    video, stream or corpus; the `N_TOP` least likely words localise, where habits do not. Where the
-    detector has a budget, `limit` keeps it.
+    `source` names the video, stream or corpus; the `N_TOP` least likely words localise, where
+    habits do not. Where the detector has a budget, `limit` keeps it.
     """
 
     def __init__(self, detector: Detector, *, source: str = "") -> None:
-        self.detector, self.model, self.join = detector, detector.model, detector.join
+        budget = detector.alerts_per_day
+        limit = None if budget is None else AlarmLimit(budget)
+        super().__init__(detector.join, detector.model.clip_, limit)
+        self.detector, self.model = detector, detector.model
         self.source = source
         model = self.model
         self.word_given_behaviour = model.parameters_.word_given_behaviour
         self.long_run = long_run_shares(model.parameters_.xi)
         self.names: SceneNames = UNNAMED
-        budget = detector.alerts_per_day
-        self.limit = None if budget is None else AlarmLimit(budget)
-        self.open: Event | None = None
-        """The event under way, if any."""
-        self.quiet = 0
         self.behaviour_before = -1
 
     def add(
@@ -234,30 +286,18 @@ class EventJoiner:
         `localise` returned for it, if that is known already.
         """
         before, self.behaviour_before = self.behaviour_before, judgement.behaviour
-        if self.limit is not None:
-            self.limit.seconds += self.model.clip_
-        if judgement.abnormal:
-            where = where or self.localise(document, judgement)
-            placed = self.names.placed(where.boxes)
-            event = self._event(float(time), judgement, where, before, threshold, number)
-            event = self._limited(_as_placed(event, placed))
-            if event.alarm or (placed.threshold is not None and event.normality < placed.listed):
-                self.quiet = 0
-                self.open = event if self.open is None else _joined(self.open, event)
-                return None
-        self.quiet += 1
-        return self.close() if self.quiet > self.join else None
+        if not judgement.abnormal:
+            return self.skip()
+        where = where or self.localise(document, judgement)
+        placed = self.names.placed(where.boxes)
+        event = self._event(float(time), judgement, where, before, threshold, number)
+        listed = placed.threshold is not None and event.normality < placed.listed
+        return self.take(_as_placed(event, placed), listed=listed)
 
     def new_sequence(self) -> Event | None:
         """Start a new sequence; return the event that ends with that, if any."""
         self.behaviour_before = -1
         return self.close()
-
-    def close(self) -> Event | None:
-        """End the event under way, if any, and return it."""
-        ended, self.open = self.open, None
-        self.quiet = 0
-        return ended
 
     def localise(self, document: BagLike, judgement: Judgement) -> AbnormalWords:
         """Return where a judged document is unusual."""
@@ -291,15 +331,6 @@ class EventJoiner:
         where = self.localise(document, judgement)
         moment = self._event(time, judgement, where, before, threshold, number)
         return replace(moment, alarm=False)
-
-    def _limited(self, event: Event) -> Event:
-        """Return a document's event, which is an alarm as far as the budget goes."""
-        if self.limit is None or not event.alarm:
-            return event
-        if self.open is not None and self.open.alarm:
-            self.limit.lower(event.normality)
-            return event
-        return replace(event, alarm=self.limit.allows(event.normality))
 
     def _by_habits(self, judgement: HabitJudgement, habits: HabitModel) -> AbnormalWords:
         """Return where a document is unusual by habits, in the model's words."""

@@ -25,7 +25,6 @@ from, as the first rain is: `AlarmLimit` holds the same there.
 """
 
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -346,8 +345,8 @@ class Tail:
             return self._keeps(float(np.exp(log_alerts)), n_documents, n_runs, excess)
 
         ranked, rates = self._bursts
-        above = int(np.searchsorted(ranked, score, side="right"))
-        in_bursts = float(rates[above]) * n_documents if above < len(ranked) else 0.0
+        above = min(int(np.searchsorted(ranked, score, side="right")), len(ranked) - 1)
+        in_bursts = float(rates[above]) * n_documents
         return max(float(np.exp(bisected(keeps, -700.0, 700.0))), in_bursts)
 
     def expected_alarms(
@@ -428,12 +427,25 @@ class Tail:
         return float(self.level - self.unit * np.expm1(steps))
 
 
+class RaisedAlarm(NamedTuple):
+    """An alarm of before."""
+
+    ago: float
+    """Seconds of footage since then."""
+    normality: float
+    """The lowest of its documents."""
+    zone: str = ""
+    """Name of the zone that it was in."""
+
+
 class AlarmLimit:
-    """Keeps alarms within `BURSTS` times their budget, whatever happens.
+    """Keeps alarms near `BURSTS` times their budget, whatever happens.
 
     Once there were so many in the time in which the budget allows `ENOUGH`, only what is less usual
-    than all of them is an alarm: a crowd that flees on the day of the first rain still is. `raised`
-    are alarms of before: how many seconds ago, and their normality.
+    than all of them is an alarm: a crowd that flees on the day of the first rain still is, so that
+    it is no hard cap. Zones
+    may have budgets of their own: only alarms of the same budget count against each other. `raised`
+    are alarms of before.
 
     Examples
     --------
@@ -446,43 +458,62 @@ class AlarmLimit:
     (6000.0, True, False)
     """
 
-    def __init__(self, alerts_per_day: float, raised: Iterable[tuple[float, float]] = ()) -> None:
+    def __init__(self, alerts_per_day: float, raised: Iterable[RaisedAlarm] = ()) -> None:
         self.alerts_per_day = alerts_per_day
+        self.zone_budgets: dict[str, float] = {}
+        """Alerts per day of zones that have a budget of their own, by name."""
         self.seconds = 0.0
         """Of footage so far."""
         self.n_held = 0
         """Documents that were no alarm because of it."""
-        self._raised = deque(sorted((-ago, normality) for ago, normality in raised))
-        """Time and lowest normality of the latest alarms."""
+        self._raised = sorted((-ago, normality, zone) for ago, normality, zone in raised)
+        """Time, lowest normality and zone of the latest alarms."""
 
-    @property
-    def stretch(self) -> float:
-        """Seconds of footage in which the budget allows `ENOUGH` alarms."""
-        return ENOUGH * DAY / self.alerts_per_day
-
-    def allows(self, normality: float) -> bool:
+    def allows(self, normality: float, zone: str = "") -> bool:
         """Return whether there may be an alarm now; if so, there is one."""
-        while self._raised and self._raised[0][0] <= self.seconds - self.stretch:
-            self._raised.popleft()
-        if len(self._raised) >= BURSTS * ENOUGH and normality >= min(n for _, n in self._raised):
+        self._raised = [one for one in self._raised if one[0] > self.seconds - self._stretch(one)]
+        budget = self._budget(zone)
+        of_budget = [n for _, n, where in self._raised if self._budget(where) == budget]
+        if len(of_budget) >= BURSTS * ENOUGH and normality >= min(of_budget):
             self.n_held += 1
             return False
-        self._raised.append((self.seconds, normality))
+        self._raised.append((self.seconds, normality, zone))
         return True
 
     def lower(self, normality: float) -> None:
         """Take the normality of a further document of the latest alarm."""
         if self._raised:
-            seconds, lowest = self._raised.pop()
-            self._raised.append((seconds, min(lowest, normality)))
+            seconds, lowest, zone = self._raised.pop()
+            self._raised.append((seconds, min(lowest, normality), zone))
 
     def in_words(self) -> str:
-        """Say what it has done."""
+        """Say what it has done.
+
+        Examples
+        --------
+        >>> limit = AlarmLimit(alerts_per_day=5)
+        >>> limit.n_held = 1
+        >>> limit.in_words()[:50]
+        '1 more document is below the threshold: after 10 a'
+        """
+        documents = f"document{' is' if self.n_held == 1 else 's are'}"
+        stretch = duration_in_words(stretch_of(self.alerts_per_day))
         return (
-            f"{self.n_held} more documents are below the threshold: after {BURSTS * ENOUGH} alarms "
-            f"in {duration_in_words(self.stretch)}, for which the budget is {ENOUGH}, only what is "
-            "less usual than these is an alarm"
+            f"{self.n_held} more {documents} below the threshold: after {BURSTS * ENOUGH} alarms "
+            f"in {stretch}, for which the budget is {ENOUGH}, only what is less usual than these "
+            "is an alarm"
         )
+
+    def _budget(self, zone: str) -> float:
+        return self.zone_budgets.get(zone, self.alerts_per_day)
+
+    def _stretch(self, raised: tuple[float, float, str]) -> float:
+        return stretch_of(self._budget(raised[2]))
+
+
+def stretch_of(alerts_per_day: float) -> float:
+    """Return the seconds of footage in which a budget allows `ENOUGH` alarms."""
+    return ENOUGH * DAY / alerts_per_day
 
 
 class Bar(NamedTuple):
@@ -549,12 +580,25 @@ def bar_of_budget(
             f"other are one: expect {float(f'{most:.3g}'):g} per day"
         )
     if threshold <= reach:
-        least = tail.expected_alarms(float(np.nextafter(reach, np.inf)), documents_per_day).mean
+        least = _least_budget(tail, reach, documents_per_day)
         notes.append(
-            "of synthetic anomalies one in four would be an alarm from about "
-            f"{float(f'{least:.2g}'):g} alerts per day on"
+            "of synthetic anomalies fewer than one in four would be alarms at any budget"
+            if least is None
+            else "of synthetic anomalies one in four would be an alarm from about "
+            f"{least:g} alerts per day on"
         )
     return Bar(threshold, expected, tuple(notes))
+
+
+def _least_budget(tail: Tail, score: float, n_documents: float) -> float | None:
+    """Return a budget of two digits whose threshold a score is below, the least; None if none."""
+    least = tail.least_alerts(score, n_documents)
+    unit = 10.0 ** (np.floor(np.log10(least)) - 1)
+    for digits in (np.ceil(least / unit), np.ceil(least / unit) + 1):  # 1: rounding
+        budget = float(f"{digits * unit:.2g}")
+        if tail.threshold(budget, n_documents) > score:
+            return budget
+    return None
 
 
 def _run_starts(flagged: Indices, join: int) -> Indices:

@@ -124,6 +124,21 @@ class EventLog:
             _write_all(file, b"\n")
 
 
+def lines_from_the_end(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file, the last one first; none where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            start, rest = file.seek(0, os.SEEK_END), b""
+            while start > 0:
+                n = min(BLOCK, start)
+                start = file.seek(start - n)
+                rest, *whole = (file.read(n) + rest).split(b"\n")
+                yield from reversed(whole)
+            yield rest
+    except OSError:
+        return
+
+
 def _last_line(file: FileIO) -> tuple[int, bytes]:
     """Return where the last line of a file starts, and the line, if it has no end."""
     start, rest = file.seek(0, os.SEEK_END), b""

@@ -67,8 +67,8 @@ class Judging(SceneNames):
     drawn, of the budget that holds where the document is unusual, unless that place is quiet.
     Sentences name zones and behaviours as people do. `new_id` makes the id of an event that starts
     at a time; `speed` is the number of seconds of video in a second; `clock` gives the local time
-    by which zones have their hours, None where nobody knows it; `limit` keeps the largest budget,
-    also over several models. A model that cannot judge video is a HabitusError.
+    by which zones have their hours, None where nobody knows it; `limit` keeps all budgets, also
+    over several models. A model that cannot judge video is a HabitusError.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Judging(SceneNames):
             if budget != alerts.alerts_per_day
         }
         self.detector.threshold = max(each[-1] for each in thresholds.values())
-        self.limit.alerts_per_day = max(thresholds)
+        self.limit.alerts_per_day, self.limit.zone_budgets = alerts.alerts_per_day, budgets
         own = bars[alerts.alerts_per_day][SHARES.index(1.0)]
         self.notes: tuple[str, ...] = (*own.notes, *zones.notes)
         self.behaviour_names = dict(alerts.behaviour_names)

@@ -30,6 +30,7 @@ from habitus.site.pattern import Pattern, Recording, find_recordings
 from habitus.site.shard_judging import (
     ArchiveDetection,
     judge_archive,
+    note_bars,
     rank_moments,
     write_moments,
 )
@@ -210,6 +211,7 @@ def detect_archive(
             if not detection.damaged:
                 break
         rank_moments(archive.cameras(), detection, timezone=zone)
+        note_bars(archive.cameras(cameras), detection, workers)
         write_moments(archive, detection, recordings, workers, progress=progress)
     return detection
 

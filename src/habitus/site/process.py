@@ -53,8 +53,8 @@ class CameraJob:
     options: dict[str, Any] = field(default_factory=dict)
     model: str | None = None
     accepted: tuple[dict[str, Any], ...] = ()
-    raised: tuple[tuple[float, float], ...] = ()
-    """The latest alarms: when, in seconds since the epoch, and their normality."""
+    raised: tuple[tuple[float, float, str], ...] = ()
+    """The latest alarms: when, in seconds since the epoch, their normality and their zone."""
 
 
 class ProgressSender:

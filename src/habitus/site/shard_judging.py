@@ -4,6 +4,10 @@ A camera's own calibration says how often its normal footage is as unusual as a 
 false alarms per day at a threshold of its normality. By that number moments of all cameras are
 ranked, whatever each camera shows. It is an alarm if all cameras together, each with a threshold
 there, are expected to raise no more false alarms than the budget.
+
+What is kept of a shard are its unusual documents, each with that number, not yet joined to alarms:
+these are joined when they are ranked, so that the alarms of a budget are the same whatever budgets
+came before.
 """
 
 import hashlib
@@ -13,11 +17,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
+import numpy as np
 from typing_extensions import TypedDict
 
 from habitus.corpus import Corpus
@@ -26,10 +30,12 @@ from habitus.files import write_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.rarity import duration_in_words
-from habitus.scene import Detector, Event, SceneModel, detect_events, events_by_line
+from habitus.scene import Detector, Event, SceneModel, events_by_line
 from habitus.scene.camera_check import CameraCheck
+from habitus.scene.detection import is_one_thing, most_unusual, unusual_documents
+from habitus.scene.events import Joiner
 from habitus.scene.thresholds import AlarmLimit
-from habitus.schema import Count, NotNegative, Text, decoded
+from habitus.schema import Count, Nats, NotNegative, Text, decoded
 from habitus.settings import AlertSettings
 from habitus.site.camera_models import learnt_of
 from habitus.site.pattern import Recording
@@ -45,10 +51,12 @@ from habitus.video import Source
 
 DAY, HOUR = 86_400.0, 3600.0
 CANDIDATES_PER_DAY = 24.0
-"""Expected false alarms per day and camera among the moments that are kept of shards: the budget
+"""Expected false alarms per day and camera among the documents that are kept of shards: the budget
 can be raised up to this without judging anything again."""
 LEAST_MOMENTS = 2
-"""Moments that are kept of each shard, however usual."""
+"""Documents that are kept of each shard, however usual."""
+RAREST = -15
+"""Thresholds are kept of budgets of 2 to this power, to the next and so on."""
 MOST_MOMENTS = 30
 """Moments that are ranked, unless there are more alarms."""
 MOST_PICTURES = 100
@@ -63,7 +71,15 @@ class JudgedHeader(TypedDict):
     model: Text
     """Fingerprint of the model that judged."""
     rate: NotNegative
-    """Expected false alarms per day among the moments."""
+    """Expected false alarms per day among the documents that were kept."""
+    bars: list[tuple[NotNegative, Nats]]
+    """Budgets that are powers of 2, ascending, and their thresholds."""
+    join: Count
+    """Usual documents that may lie within one event."""
+    clip: NotNegative
+    """Seconds of a document."""
+    starts: list[Count]
+    """Positions among the documents that were kept before which a sequence starts."""
     judged: Count
     """Documents that were judged."""
     seconds: NotNegative
@@ -103,6 +119,8 @@ class ArchiveDetection:
     """Shards that had been judged before."""
     troubles: list[str] = field(default_factory=list)
     """What could not be judged, and why: a line each, after the camera's name."""
+    notes: list[str] = field(default_factory=list)
+    """What there is to say about thresholds and alarms: a line each, after the camera's name."""
     damaged: bool = False
     """Whether shards were damaged: they are set aside, and their recordings can be read again."""
 
@@ -141,8 +159,7 @@ class JudgingTask(NamedTuple):
     shards: tuple[tuple[str, str, str], ...]
     """Clock, file, and name of the recording of each."""
     rate: float
-    share: float
-    """Alerts per day that this camera has of the budget."""
+    """Expected false alarms per day among the documents to keep."""
 
 
 class JudgedShard(NamedTuple):
@@ -224,7 +241,7 @@ def _unjudged(
     for start in range(0, len(wanted), BATCH):
         batch = tuple(wanted[start : start + BATCH])
         yield JudgingTask(
-            camera.camera, str(camera.model.absolute()), learnt["fingerprint"], batch, rate, share
+            camera.camera, str(camera.model.absolute()), learnt["fingerprint"], batch, rate
         )
 
 
@@ -244,10 +261,10 @@ def judge_shards(task: JudgingTask) -> list[JudgedShard]:
     except FileError as error:
         return [JudgedShard(clock, trouble=str(error)) for clock, _, _ in task.shards]
     try:
-        listing, alarming = (scene.detector(alerts_per_day=n) for n in (task.rate, task.share))
+        detector = scene.detector(alerts_per_day=task.rate)
     except HabitusError as error:
         return [_not_judged(task, clock, str(error)) for clock, _, _ in task.shards]
-    judged = []
+    bars, judged = _bars(detector, task.rate), []
     for clock, path, source in task.shards:
         try:
             corpus = Corpus.load(path)
@@ -256,10 +273,16 @@ def judge_shards(task: JudgingTask) -> list[JudgedShard]:
             continue
         try:
             _check_like(scene, corpus)
-            judged.append(_judged(task, clock, source, corpus, listing, alarming))
+            judged.append(_judged(task, clock, source, corpus, detector, bars))
         except HabitusError as error:
             judged.append(_not_judged(task, clock, str(error)))
     return judged
+
+
+def _bars(detector: Detector, rate: float) -> list[tuple[float, float]]:
+    """Return budgets, ascending, and their thresholds: powers of 2 that do not depend on any."""
+    powers = range(RAREST, math.ceil(math.log2(rate)) + 1)
+    return [(2.0**power, detector.bar(2.0**power).threshold) for power in powers]
 
 
 def _check_like(scene: SceneModel, corpus: Corpus) -> None:
@@ -284,67 +307,82 @@ def _judged(
     clock: str,
     source: str,
     corpus: Corpus,
-    listing: Detector,
-    alarming: Detector,
+    detector: Detector,
+    bars: list[tuple[float, float]],
 ) -> JudgedShard:
-    """Judge a shard by the same model with two thresholds: of what is listed, and of alarms."""
-    listing.new_sequence()
-    detection = detect_events(listing, corpus, source=source, limited=False)
-    threshold, n_kept = alarming.threshold, max(len(detection.events), LEAST_MOMENTS)
-    moments = detection.moments[:n_kept]
-    if moments and moments[0].normality < threshold:  # alarms are joined as by other commands
-        alarming.new_sequence()
-        alarms = detect_events(alarming, corpus, source=source, limited=False).events
-        moments = [*alarms, *(each for each in moments if each.normality >= threshold)]
-    lines = [_header(task, int(detection.judged.sum()), detection.seconds)]
-    for event in moments:
-        judged = replace(
-            event,
-            threshold=threshold,
-            alarm=event.normality < threshold,
-            camera=task.name,
-            false_alarms_per_day=listing.false_alarms_per_day(event.normality),
-        )
-        lines.append(judged.line())
+    """Judge a shard, and keep what is unusual in it."""
+    detector.new_sequence()
+    kept = unusual_documents(detector, corpus, source=source, least=LEAST_MOMENTS)
+    header = _header(
+        task,
+        bars=bars,
+        join=detector.join,
+        clip=detector.model.clip_,
+        starts=kept.starts,
+        judged=kept.n_judged,
+        seconds=len(corpus) * detector.model.clip_,
+    )
+    lines = [json.dumps(header)]
+    for document in kept.documents:
+        rate = detector.false_alarms_per_day(document.normality)
+        lines.append(replace(document, camera=task.name, false_alarms_per_day=rate).line())
     return JudgedShard(clock, "".join(f"{line}\n" for line in lines))
 
 
 def _not_judged(task: JudgingTask, clock: str, reason: str) -> JudgedShard:
-    return JudgedShard(clock, f"{_header(task, 0, 0.0, reason)}\n")
+    return JudgedShard(clock, f"{json.dumps(_header(task, reason=reason))}\n")
 
 
-def _header(task: JudgingTask, judged: int, seconds: float, reason: str = "") -> str:
-    header: JudgedHeader = {
+def _header(
+    task: JudgingTask,
+    *,
+    bars: Sequence[tuple[float, float]] = (),
+    join: int = 0,
+    clip: float = 0.0,
+    starts: Sequence[int] = (),
+    judged: int = 0,
+    seconds: float = 0.0,
+    reason: str = "",
+) -> JudgedHeader:
+    return {
         "habitus": "judged",
         "model": task.fingerprint,
         "rate": task.rate,
+        "bars": list(bars),
+        "join": join,
+        "clip": clip,
+        "starts": list(starts),
         "judged": judged,
         "seconds": seconds,
         "reason": reason,
     }
-    return json.dumps(header)
 
 
 def rank_moments(
     cameras: Sequence[CameraFolder], detection: ArchiveDetection, *, timezone: str | None = None
 ) -> ArchiveDetection:
     """Add the most unusual moments of all cameras, which share the budget, to what was judged."""
-    judged: list[list[tuple[float, Event]]] = []
+    judged = []
     for camera in cameras:
-        seconds, of_camera = 0.0, []
-        for clock in sorted(path.stem for path in (camera.path / "judged").glob("[0-9]*.jsonl")):
-            header = judged_header(camera, clock)
+        headers = {}
+        for path in sorted((camera.path / "judged").glob("[0-9]*.jsonl")):
+            header = judged_header(camera, path.stem)
             if header is None:
                 continue
             if header["reason"]:
-                detection.troubles.append(f"{camera.camera}: {clock}: {header['reason']}")
-            events = _events_of(camera.judged_path(clock), first=2)
-            of_camera += [(seconds + _offset(event), event) for event in events]
-            seconds += header["seconds"]
+                detection.troubles.append(f"{camera.camera}: {path.stem}: {header['reason']}")
+            headers[path] = header
+        seconds = sum(header["seconds"] for header in headers.values())
         detection.n_cameras += seconds > 0
         detection.seconds += seconds
-        judged.append(of_camera)
-    kept = [moment for of_camera in judged for moment in _limited(of_camera, detection.share)]
+        judged.append((camera.camera, headers))
+    kept, share = list[Event](), detection.share
+    for name, headers in judged:
+        limit = AlarmLimit(share)
+        for path, header in headers.items():
+            kept += _moments_of(header, _events_of(path, first=2), share, limit)
+        if limit.n_held:
+            detection.notes.append(f"{name}: {limit.in_words()}")
     kept.sort(key=lambda moment: (_rank(moment), moment.camera, moment.start))
     zone = None if timezone is None else ZoneInfo(timezone)
     detection.moments = [
@@ -355,18 +393,96 @@ def rank_moments(
     return detection
 
 
-def _offset(event: Event) -> float:
-    """Return how many seconds of its recording come before an event."""
-    first, last = event.first_document or 0, event.last_document or 0
-    return first * (event.end - event.start) / (last - first + 1)
+def _moments_of(
+    header: JudgedHeader, documents: Sequence[Event], share: float, limit: AlarmLimit
+) -> list[Event]:
+    """Return the alarms of a shard, and its other moments, at a camera's share of the budget.
+
+    They do not depend on how many more documents were kept.
+    """
+    if not documents:
+        return []
+    clip, join, rate = header["clip"], header["join"], max(CANDIDATES_PER_DAY, share)
+    normality = np.full(_number(documents[-1]) + 1, np.inf)
+    normality[[_number(each) for each in documents]] = [each.normality for each in documents]
+    least = most_unusual(normality, join, LEAST_MOMENTS)
+    of_sequence = np.searchsorted(header["starts"], np.arange(len(documents)), side="right")
+    known = [
+        _Known(replace(each, alarm=False), int(sequence), each.alarm and _rank(each) <= rate)
+        for each, sequence in zip(documents, of_sequence, strict=True)
+        if (each.alarm and _rank(each) <= rate) or _number(each) in least
+    ]
+    alarming = [each.listed and _rank(each.document) <= share for each in known]
+    threshold = _threshold(header, known, alarming, share)
+    moments = _joined(header, known, alarming, Joiner(join, clip, limit), alarms=True)
+
+    def is_apart(document: Event) -> bool:
+        number = _number(document)
+        return not any(
+            (one.first_document or 0) - join <= number <= (one.last_document or 0) + join
+            or is_one_thing(document, one)
+            for one in moments
+        )
+
+    listed = [each.listed and is_apart(each.document) for each in known]
+    moments += _joined(header, known, listed, Joiner(join, clip, None))
+    moments += [each.document for each in known if not each.listed and is_apart(each.document)]
+    return [replace(moment, threshold=threshold) for moment in moments]
 
 
-def _limited(judged: Sequence[tuple[float, Event]], share: float) -> Iterator[Event]:
-    """Yield moments of a camera, each after so many seconds of footage, as alarms or not."""
-    limit = AlarmLimit(share)
-    for limit.seconds, event in sorted(judged, key=itemgetter(0)):
-        alarm = _rank(event) <= share and limit.allows(event.normality)
-        yield replace(event, alarm=alarm)
+class _Known(NamedTuple):
+    """A document that was kept of a shard."""
+
+    document: Event
+    sequence: int
+    """Number of its sequence, among those of which documents were kept."""
+    listed: bool
+    """Whether it is unusual enough to be listed; otherwise it is among the least of the shard."""
+
+
+def _joined(
+    header: JudgedHeader,
+    known: Sequence[_Known],
+    wanted: Sequence[bool],
+    joiner: Joiner,
+    *,
+    alarms: bool = False,
+) -> list[Event]:
+    """Join the documents of a shard that are wanted to events, alarms or not."""
+    joined, after, current = list[Event | None](), 0, 0
+    for (document, sequence, _), abnormal in zip(known, wanted, strict=True):
+        joined.append(joiner.skip(_number(document) - after))
+        if sequence != current:
+            joined.append(joiner.close())
+        if abnormal:
+            document = replace(document, alarm=alarms)
+            joined.append(joiner.take(document, listed=not alarms))
+        else:
+            joined.append(joiner.skip())
+        after, current = _number(document) + 1, sequence
+    joined.append(joiner.skip(round(header["seconds"] / header["clip"]) - after))
+    joined.append(joiner.close())
+    return [event for event in joined if event is not None]
+
+
+def _number(document: Event) -> int:
+    """Return the number of a document in its recording."""
+    return document.peak_document or 0
+
+
+def _threshold(
+    header: JudgedHeader, known: Sequence[_Known], alarming: Sequence[bool], share: float
+) -> float:
+    """Return the threshold of a budget, between those that were kept."""
+    budgets, thresholds = zip(*header["bars"], strict=True)
+    threshold = float(np.interp(np.log(share), np.log(budgets), thresholds))
+    for each, below in zip(known, alarming, strict=True):
+        normality = each.document.normality
+        if below:
+            threshold = max(threshold, float(np.nextafter(normality, np.inf)))
+        else:
+            threshold = min(threshold, normality)
+    return threshold
 
 
 def _rank(moment: Event) -> float:
@@ -376,6 +492,34 @@ def _rank(moment: Event) -> float:
 def _iso(seconds: float, zone: ZoneInfo | None) -> str:
     moment = datetime.fromtimestamp(seconds, zone)
     return (moment if zone is not None else moment.astimezone()).isoformat(timespec="seconds")
+
+
+class BarTask(NamedTuple):
+    """A camera with its share of the budget."""
+
+    model: str
+    """File of its model."""
+    share: float
+
+
+def note_bars(
+    cameras: Sequence[CameraFolder], detection: ArchiveDetection, workers: Workers
+) -> None:
+    """Note what there is to say of the thresholds of cameras, as their models are now."""
+    learnt = [camera for camera in cameras if learnt_of(camera) is not None]
+    tasks = [BarTask(str(camera.model.absolute()), detection.share) for camera in learnt]
+    for number, note in workers.as_completed(bar_note, tasks):
+        if note:
+            detection.notes.append(f"{learnt[number].camera}: {note}")
+
+
+def bar_note(task: BarTask) -> str:
+    """Return what there is to say of the threshold of a camera, in one line. Run by a worker."""
+    try:
+        scene = SceneModel.load(task.model)
+        return "; ".join(scene.detector(alerts_per_day=task.share).notes)
+    except HabitusError:
+        return ""
 
 
 class PictureTask(NamedTuple):

@@ -28,7 +28,7 @@ from habitus.jobs.fork_server import ForkServer
 from habitus.scene.camera_monitor import FAULTS
 from habitus.scene.detector import Judgement
 from habitus.scene.scene_model import SceneModel
-from habitus.scene.thresholds import AlarmLimit
+from habitus.scene.thresholds import AlarmLimit, RaisedAlarm
 from habitus.site.filing import Filing
 from habitus.site.footage import FootageWriter
 from habitus.site.judging import Judging, with_accepted
@@ -125,7 +125,8 @@ class Watcher:
         now, speed = time.time(), self.speed or 1.0
         known = () if job.kind == "recording" else job.raised
         self.limit = AlarmLimit(
-            job.alerts.alerts_per_day, [((now - t) * speed, n) for t, n in known]
+            job.alerts.alerts_per_day,
+            [RaisedAlarm((now - start) * speed, lowest, zone) for start, lowest, zone in known],
         )
         self.state: StateChanged | None = None
         self.size: tuple[int, int] | None = None

@@ -5,17 +5,19 @@ Memory does not grow with time.
 
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from habitus.arrays import Image
 from habitus.corpus.clocks import NO_CLOCK, minute_of
 from habitus.corpus.documents import Condition
 from habitus.corpus.stands import StandingCells
-from habitus.errors import InvalidInputError
+from habitus.errors import FileError, InvalidInputError
 from habitus.files import is_pipe
 from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import DocumentSettings
@@ -29,10 +31,12 @@ from habitus.inputs import (
     settings_of,
 )
 from habitus.scene.camera_check import CameraCheck
-from habitus.scene.camera_monitor import CameraFault, FaultReports, SceneMonitor
+from habitus.scene.camera_monitor import REPORT_EVERY, CameraFault, FaultReports, SceneMonitor
 from habitus.scene.detector import Detector, Judgement
 from habitus.scene.events import Event, EventJoiner
 from habitus.scene.scene_model import SceneModel
+from habitus.scene.thresholds import AlarmLimit, RaisedAlarm, stretch_of
+from habitus.schema import decoded
 from habitus.settings import (
     Address,
     AlertSettings,
@@ -40,7 +44,7 @@ from habitus.settings import (
     check_seconds,
     check_unused,
 )
-from habitus.site.event_log import EventLog, Thumbnail
+from habitus.site.event_log import EventLog, Thumbnail, lines_from_the_end
 from habitus.video import Source, watched_cells
 
 # Number of documents in a row of less than two frames after which a camera is too slow.
@@ -76,7 +80,8 @@ def watch(
 
     It connects anew whenever the stream is absent, stalls, dies, or has another frame size than the
     model or too few frames per second, and goes on when it is as it was. Close the iterator, or set
-    `stop` and exhaust it, to end: then no process is left.
+    `stop` and exhaust it, to end: then no process is left. Where it is started again with the same
+    `output`, the limit of alarms knows those of before.
 
     Parameters
     ----------
@@ -119,11 +124,42 @@ def watch(
         stop=stop or threading.Event(),
         patience=patience,
         camera=camera_check(model, detector.model, output, force),
+        raised=_raised(output, camera, detector.alerts_per_day),
     )
     if output is None:
         yield from (happening for happening in happenings if happening is not None)
     else:
         yield from _logged(happenings, detector, Path(output))
+
+
+def _raised(
+    output: Address | None, source: Source, alerts_per_day: float | None
+) -> list[RaisedAlarm]:
+    """Return the alarms of before that count against the budget; none of a file."""
+    if output is None or is_pipe(output) or not source.is_live or alerts_per_day is None:
+        return []
+    return latest_alarms(Path(output), source.name, stretch_of(alerts_per_day), time.time())
+
+
+def latest_alarms(path: Path, source: str, seconds: float, now: float) -> list[RaisedAlarm]:
+    """Return the alarms of a source in the last `seconds`, as a file of events has them.
+
+    Lines that are no events, such as one that was cut short, are passed over.
+    """
+    found = []
+    for line in lines_from_the_end(path):
+        try:
+            event = decoded(line.decode(), Event)
+            start = datetime.fromisoformat(event.clock or "").timestamp()
+        except (FileError, ValueError):
+            continue
+        if start + event.end - event.start < now - seconds:  # and all lines before it
+            break
+        first = event.track[0].time if event.track else event.start
+        ago = now - start - (first - event.start)
+        if event.alarm and event.source == source and 0 <= ago < seconds:
+            found.append(RaisedAlarm(ago, event.normality))
+    return found
 
 
 def _logged(
@@ -177,6 +213,7 @@ def watch_events(
     stop: threading.Event,
     patience: float = 10.0,
     camera: CameraCheck | None = None,
+    raised: Sequence[RaisedAlarm] = (),
 ) -> Iterator[EventStarted | EventEnded | CameraFault | Notice | None]:
     """Yield the events of a live source as they start and end, until `stop` is set.
 
@@ -184,14 +221,17 @@ def watch_events(
     Between them comes None, some ten times a second, for whoever has something else to do. Times of
     events are seconds since the first document; `clock` is the time of day. A source is found again
     after `patience` seconds without a frame. Where a `camera` is given, only views that show the
-    scene of the model are judged; a file must show it. Set `stop`, and exhaust or close the
-    iterator, to end: then no process is left.
+    scene of the model are judged; a file must show it. Alarms that were `raised` before count
+    against the budget. Set `stop`, and exhaust or close the iterator, to end: then no process is
+    left.
     """
     for note in detector.notes:
         yield Notice(note, time.time())
     vocabulary = detector.model.vocabulary_
     scene = SceneMonitor(camera, source.name, clip=settings.clip, final=has_end(source))
     observer = Observer(detector, source.name, scene, live=source.is_live)
+    if detector.alerts_per_day is not None:
+        observer.joiner.limit = AlarmLimit(detector.alerts_per_day, raised)
     job = Job(source, replace(settings, still_every=1), expected=vocabulary)
     with LiveSource(job, patience=patience, stop=stop) as live:
         while not (stop.is_set() or live.ended):
@@ -205,6 +245,7 @@ def watch_events(
                 yield from observer.miss(time.monotonic() - live.lost_at, condition)
             yield None
     yield from observer.ended(observer.joiner.close())
+    yield from observer.held(time.time(), every=0.0)
 
 
 class Observer:
@@ -229,6 +270,8 @@ class Observer:
         self.faults = FaultReports(name)
         self.backgrounds: Backgrounds | None = None
         self.n_slow = 0
+        self.n_told, self.told_at = 0, -np.inf
+        """Documents that were held back when that was told last, and when, in seconds."""
         self.latest = 0.0
         """Start of the latest document in seconds."""
 
@@ -265,6 +308,7 @@ class Observer:
             self.started_at = arrival.time - (now.peak - now.start)
             yield EventStarted(self._timed(now))
         yield from self.ended(over)
+        yield from self.held(arrival.time)
 
     def _standing(self, arrival: LiveDocument, condition: Condition) -> StandingCells:
         """Return what stands in a document."""
@@ -289,6 +333,14 @@ class Observer:
             fault = "slow"
         self.latest = arrival.seconds
         yield from self.faults.take(fault, arrival.seconds, arrival.time)
+
+    def held(self, now: float, *, every: float = REPORT_EVERY) -> Iterator[Notice]:
+        """Yield what the limit has held back since that was told, if so much time has passed."""
+        limit = self.joiner.limit
+        if limit is None or limit.n_held == self.n_told or self.latest - self.told_at < every:
+            return
+        self.n_told, self.told_at = limit.n_held, self.latest
+        yield Notice(f"{self.name}: {limit.in_words()}", now)
 
     def ended(self, event: Event | None) -> Iterator[EventEnded]:
         """Yield an event that is over, if one is."""

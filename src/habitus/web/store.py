@@ -43,7 +43,7 @@ NOTIFIED_AFTER = 60.0
 SECONDS = 60
 """Seconds of a minute, each with a normality and a behaviour."""
 MOST_REMEMBERED = 20
-"""Alarms of a camera that a new process of it knows."""
+"""Alarms of each budget of a camera that a new process of it knows."""
 SAID = ("start", "alarm", "at_half", "unusual", "zone", "quiet", "details", *OF_EVENT)
 """What a camera's process says of an event."""
 
@@ -271,15 +271,19 @@ def behaviour_names(session: Session, camera: CameraRow) -> dict[int, str]:
     return {int(number): name for number, name in learning.names.items()} if learning else {}
 
 
-def latest_alarms(session: Session, camera_id: str) -> tuple[tuple[float, float], ...]:
-    """Return time and normality of the latest alarms of a camera."""
-    query = (
-        select(EventRow.start, EventRow.normality)
-        .where(EventRow.camera_id == camera_id, EventRow.alarm.is_(True))
-        .order_by(EventRow.start.desc())
-        .limit(MOST_REMEMBERED)
-    )
-    return tuple((start, normality) for start, normality in session.execute(query))
+def latest_alarms(session: Session, camera: CameraRow) -> tuple[tuple[float, float, str], ...]:
+    """Return time, normality and zone of the latest alarms of each budget of a camera."""
+    zones = [zone["name"] for zone in camera.zones if zone.get("alerts_per_day") is not None]
+    found: list[tuple[float, float, str]] = []
+    for where in (EventRow.zone.not_in(zones), *(EventRow.zone == zone for zone in zones)):
+        query = (
+            select(EventRow.start, EventRow.normality, EventRow.zone)
+            .where(EventRow.camera_id == camera.id, EventRow.alarm.is_(True), where)
+            .order_by(EventRow.start.desc())
+            .limit(MOST_REMEMBERED)
+        )
+        found += session.execute(query).tuples()
+    return tuple(found)
 
 
 def forget_interrupted(session: Session) -> None:

@@ -276,7 +276,7 @@ class Supervisor:
                 self._removed -= found.keys()
             self._read_accepted(session, found)
             names = {key: store.behaviour_names(session, row) for key, row in found.items()}
-            raised = {key: store.latest_alarms(session, key) for key in found}
+            raised = {key: store.latest_alarms(session, row) for key, row in found.items()}
             jobs = {
                 key: self._job(camera, self._accepted[key][1], names[key], raised[key])
                 for key, camera in found.items()
@@ -310,7 +310,7 @@ class Supervisor:
         camera: CameraRow,
         accepted: tuple[dict[str, Any], ...],
         names: dict[int, str],
-        raised: tuple[tuple[float, float], ...],
+        raised: tuple[tuple[float, float, str], ...],
     ) -> CameraJob | None:
         try:
             sealed = self.console.vault.open(camera.secret_address)
