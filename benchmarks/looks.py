@@ -1,6 +1,6 @@
 """Whether a scene is known again in any light, another is refused, and faults are told from light.
 
-    python benchmarks/looks.py SCENE [SCENE ...] [--jobs 2]
+    python benchmarks/looks.py SCENE [SCENE ...] [--jobs 2] [--faults]
 
 A scene is a folder: all videos in it and below are of one camera, in the order of their names; what
 a folder directly below the scene holds is a day. Beside them, junctions are rendered in six lights.
@@ -35,7 +35,10 @@ Picture = NDArray[np.uint8]
 STILL_EVERY = 150
 """Documents from one still of a file to the next."""
 SEEDS = range(50, 58)
-BEFORE = {"SAME_VIEW": np.inf, "DARK_AFTER": 0.0, "FROZEN_STILL": 5.0, "FROZEN_FACTOR": 0.0}
+BEFORE = {
+    **{"SAME_VIEW": np.inf, "DARK_AFTER": 0.0, "FROZEN_STILL": 5.0, "FROZEN_FACTOR": 0.0},
+    "ROLLED_ABOVE": np.inf,
+}
 """Limits of 0.4 that differ."""
 
 
@@ -297,12 +300,12 @@ def times_of(scenes: dict[str, list[Footage]]) -> Iterator[Cells]:
         yield row
 
 
-def faults_of(files: Sequence[Footage]) -> Iterator[Cells]:
+def faults_of(files: Sequence[dict[str, dict[str, float]]]) -> Iterator[Cells]:
     """Yield the rows on how soon faults are noticed."""
     for fault in FAULTS:
         row: dict[str, str | float | None] = {"": fault}
         for version in ("0.4", "now"):
-            late = [each.delays[fault][version] for each in files if each.delays]
+            late = [each[fault][version] for each in files if each]
             noticed = [each for each in late if np.isfinite(each)]
             row["files"] = len(late)
             row[f"noticed in 15 s, {version}"] = len(noticed)
@@ -316,11 +319,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("scenes", type=Path, nargs="+", help="folders, of one camera each")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--faults", action="store_true", help="the table of faults alone")
     parser.add_argument("--save", action="store_true", help="keep the rows for the documents")
     options = parser.parse_args()
+    context = multiprocessing.get_context("spawn")
+    if options.faults:
+        files = [f for each in options.scenes for f in sorted(each.rglob("*.mp4"))]
+        with ProcessPoolExecutor(options.jobs, mp_context=context) as pool:
+            rows = list(faults_of(list(pool.map(delays, files))))
+        print(table(rows), flush=True)
+        if options.save:
+            save("looks-faults", rows, "python benchmarks/looks.py --faults SCENE [SCENE ...]")
+        return
     tasks = [(str(each), f) for each in options.scenes for f in sorted(each.rglob("*.mp4"))]
     scenes: dict[str, list[Footage]] = {}
-    context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.jobs, mp_context=context) as pool:
         for found in pool.map(measured, tasks):
             scenes.setdefault(found.scene, []).append(found)
@@ -330,8 +342,12 @@ def main() -> None:
             scenes[f"junction {seed}"] = [
                 Footage("", "", picture, looks_of([picture]), {}, {}) for picture in pictures
             ]
-    files = list(chain.from_iterable(filmed.values()))
-    results = [list(pairs_of(scenes)), list(times_of(filmed)), list(faults_of(files))]
+    footage = list(chain.from_iterable(filmed.values()))
+    results = [
+        list(pairs_of(scenes)),
+        list(times_of(filmed)),
+        list(faults_of([each.delays for each in footage])),
+    ]
     for rows in results:
         print(table(rows), flush=True)
     if options.save:

@@ -564,7 +564,7 @@ def bar_of_budget(
     >>> bar.notes[0]  # doctest: +ELLIPSIS
     '5 minutes of footage cannot tell what happens 5 times a day: expect 0 to 25 alarms ...'
     >>> bar.notes[1]
-    'of synthetic anomalies one in four would be an alarm from about 94 alerts per day on'
+    'of synthetic anomalies one in four would be an alarm from about 95 alerts per day on'
     """
     threshold = tail.threshold(alerts_per_day, documents_per_day)
     expected = tail.expected_alarms(threshold, documents_per_day)
