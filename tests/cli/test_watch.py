@@ -171,7 +171,7 @@ def first_fault(happenings):
 
 def test_that_there_is_no_camera_is_told_again_and_again(folder, monkeypatch):
     monkeypatch.setattr("habitus.scene.camera_monitor.FIRST_REPORT", 1.0)
-    monkeypatch.setattr("habitus.scene.camera_monitor.TOLD_EVERY", 0.5)
+    monkeypatch.setattr("habitus.scene.camera_monitor.REPORT_EVERY", 0.5)
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
     with contextlib.closing(

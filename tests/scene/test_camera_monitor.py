@@ -14,7 +14,7 @@ from habitus.scene.camera_check import CameraCheck
 from habitus.scene.camera_monitor import (
     FIRST_REPORT,
     N_STILLS,
-    TOLD_EVERY,
+    REPORT_EVERY,
     FaultReports,
     SceneMonitor,
 )
@@ -112,7 +112,7 @@ def test_faults_are_told_after_a_while_every_hour_and_at_the_end():
         told += [(second, fault) for fault in reports.take(condition, second, 1e9 + second)]
     start = 11
     first = start + FIRST_REPORT
-    expected = [first, first + TOLD_EVERY, first + 2 * TOLD_EVERY, start + 7300]
+    expected = [first, first + REPORT_EVERY, first + 2 * REPORT_EVERY, start + 7300]
     assert [second for second, _ in told] == expected
     assert [fault.over for _, fault in told] == [False, False, False, True]
     assert {fault.clock for _, fault in told} == {"2001-09-09T01:46:51.000+00:00"}

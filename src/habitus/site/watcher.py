@@ -123,9 +123,9 @@ class Watcher:
             )
         self.alerts = job.alerts
         now, speed = time.time(), self.speed or 1.0
-        known = () if job.kind == "recording" else job.raised
+        raised = () if job.kind == "recording" else job.raised
         self.limit = AlarmLimit(
-            job.alerts.alerts_per_day, [((now - t) * speed, n) for t, n in known]
+            job.alerts.alerts_per_day, [((now - t) * speed, n) for t, n in raised]
         )
         self.state: StateChanged | None = None
         self.size: tuple[int, int] | None = None
