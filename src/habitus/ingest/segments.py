@@ -72,10 +72,10 @@ class Segment(NamedTuple):
 
 def cached_documents(plan: SourcePlan, segments: Sequence[Segment]) -> int:
     """Return the number of documents of a file that are in none of the segments to decode."""
-    own = [segment for segment in segments if segment.plan is plan]
+    of_plan = [segment for segment in segments if segment.plan is plan]
     if plan.n_documents is None:
         return 0
-    missing = sum((plan.n_documents if s.stop is None else s.stop) - s.start for s in own)
+    missing = sum((plan.n_documents if s.stop is None else s.stop) - s.start for s in of_plan)
     return max(0, plan.n_documents - missing)
 
 

@@ -148,8 +148,8 @@ class SceneMonitor:
     def judge(self, document: Document) -> Condition:
         """Return the condition of the camera during the next document."""
         condition = self.monitor.judge(document)
-        known = condition is Condition.USABLE and self.monitor.view in self.shown
-        unclear = condition in (Condition.USABLE, Condition.MOVED) and not known
+        is_shown = condition is Condition.USABLE and self.monitor.view in self.shown
+        unclear = condition in (Condition.USABLE, Condition.MOVED) and not is_shown
         if self.check is None or document.still is None or not unclear:
             return condition
         self._compare(self.check, document.still, condition)

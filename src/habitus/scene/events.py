@@ -439,7 +439,7 @@ def _joined(event: Event, later: Event) -> Event:
 
     An alarm is stronger than what is none, as in another zone.
     """
-    stronger = min(event, later, key=lambda each: (not each.alarm, each.normality))
+    stronger = min(event, later, key=lambda one: (not one.alarm, one.normality))
     return replace(
         stronger,
         start=event.start,
@@ -472,7 +472,7 @@ def _hottest(finding: HabitFinding, v: Vocabulary) -> tuple[tuple[int, int, int,
 
 def standing_of(document: Event | TrackPoint) -> StandingCells:
     """Return the thing that stands in a document of an event, where that is the cue."""
-    cells, ages = (np.array(each, dtype=np.int64) for each in (document.standing, document.ages))
+    cells, ages = (np.array(row, dtype=np.int64) for row in (document.standing, document.ages))
     return StandingCells(cells, ages, bool(document.standing))
 
 

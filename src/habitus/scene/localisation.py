@@ -194,8 +194,8 @@ def motion_in_words(move: Move, expected: Expectation, names: SceneNames = UNNAM
         return f"{pace_now} {way} motion where it is usually {usual_pace}"
     owner, current = int(by_direction[:, seen].argmax()), int(expected.now.argmax())
     if now[seen] < HARDLY * by_direction[owner, seen] and owner != current:
-        own, now_called = _behaviour(owner, names), _behaviour(current, names)
-        return f"{way} motion that belongs to {own}, during {now_called}"
+        owner_called, now_called = _behaviour(owner, names), _behaviour(current, names)
+        return f"{way} motion that belongs to {owner_called}, during {now_called}"
     return f"more {way} motion than usual"
 
 

@@ -174,12 +174,12 @@ class SceneModel:
             The new model, and which of the recent alarms it would not raise. Of an event of 0.4,
             its strongest document is counted once: it may take several to silence an alarm.
         """
-        known = self._known_habits("told what is normal", "model")
-        moments = self._moments(event, known)
-        most = max(known.all_counts.n_documents / len(moments), MANY_TIMES)
+        before = self._known_habits("told what is normal", "model")
+        moments = self._moments(event, before)
+        most = max(before.all_counts.n_documents / len(moments), MANY_TIMES)
         tried = [times for times in TIMES if times <= most] if event.track else TIMES[:1]
         for times in tried:
-            habits = known
+            habits = before
             for votes, standing in moments:
                 habits = habits.accept(votes, clock=event.minute, standing=standing, times=times)
             if _is_quiet(event, habits, MARGIN):
@@ -288,7 +288,7 @@ def _documents(event: Event) -> list[Event | TrackPoint]:
     if not event.moment and not event.standing:
         return []
     documents: list[Event | TrackPoint] = [event, *event.track]
-    return [each for each in documents if each.moment or each.standing]
+    return [document for document in documents if document.moment or document.standing]
 
 
 def _moments(event: Event, habits: HabitModel) -> list[tuple[Votes, StandingCells]]:
@@ -299,8 +299,8 @@ def _moments(event: Event, habits: HabitModel) -> list[tuple[Votes, StandingCell
             "this event has no moment that can be counted: detect it anew by the measure habits",
             parameter="events",
         )
-    unlike = {(each.moment, each.standing, each.ages): each for each in documents}
-    return [_moment(each, habits.vocabulary) for each in unlike.values()]
+    unlike = {(one.moment, one.standing, one.ages): one for one in documents}
+    return [_moment(document, habits.vocabulary) for document in unlike.values()]
 
 
 def _together(codes: Sequence[int], others: Sequence[int], v: Vocabulary) -> Votes:

@@ -137,8 +137,8 @@ class Judging(SceneNames):
         }
         self.detector.threshold = max(each[-1] for each in thresholds.values())
         self.limit.alerts_per_day, self.limit.zone_budgets = alerts.alerts_per_day, budgets
-        own = bars[alerts.alerts_per_day][SHARES.index(1.0)]
-        self.notes: tuple[str, ...] = (*own.notes, *zones.notes)
+        of_camera = bars[alerts.alerts_per_day][SHARES.index(1.0)]
+        self.notes: tuple[str, ...] = (*of_camera.notes, *zones.notes)
         self.behaviour_names = dict(alerts.behaviour_names)
 
     def place(self, box: tuple[int, int, int, int], vocabulary: Vocabulary) -> str:
@@ -152,8 +152,8 @@ class Judging(SceneNames):
 
     def placed(self, boxes: tuple[Box, ...]) -> Placement:
         """Return what becomes of an unusual document: by its heaviest box that is not quiet."""
-        found = [self._placed(self.zones.zone_of(box)) for box in boxes] or [self._placed(None)]
-        return next((place for place in found if not place.quiet), found[0])
+        places = [self._placed(self.zones.zone_of(box)) for box in boxes] or [self._placed(None)]
+        return next((place for place in places if not place.quiet), places[0])
 
     def _placed(self, zone: Zone | None) -> Placement:
         name = zone.name if zone else ""

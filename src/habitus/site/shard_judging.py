@@ -231,10 +231,10 @@ def _unjudged(
     rate, wanted = max(CANDIDATES_PER_DAY, share), []
     for shard in like_latest(shards):
         header = judged_header(camera, shard.clock)
-        known = header is not None and not again and header["rate"] >= share
-        if known and header is not None and header["reason"]:
-            known = header["model"] == learnt["fingerprint"]
-        if known:
+        is_judged = header is not None and not again and header["rate"] >= share
+        if is_judged and header is not None and header["reason"]:
+            is_judged = header["model"] == learnt["fingerprint"]
+        if is_judged:
             detection.n_known += 1
         else:
             wanted.append((shard.clock, str(shard.path.absolute()), shard.name))
@@ -591,8 +591,8 @@ def _picture_tasks(
     tasks: dict[Path, PictureTask] = {}
     for event, picture in wanted:
         name = event.camera
-        known = (s for s in reversed(shards[name]) if 0 <= event.peak - s.start < s.seconds)
-        if (shard := next(known, None)) is not None:
+        covering = (s for s in reversed(shards[name]) if 0 <= event.peak - s.start < s.seconds)
+        if (shard := next(covering, None)) is not None:
             address = addresses.get((name, shard.clock), shard.origin["address"])
             model = str(cameras[name].model.absolute())
             task = tasks.setdefault(shard.path, PictureTask(address, shard.start, model, []))

@@ -123,10 +123,10 @@ class Watcher:
             )
         self.alerts = job.alerts
         now, speed = time.time(), self.speed or 1.0
-        known = () if job.kind == "recording" else job.raised
+        raised = () if job.kind == "recording" else job.raised
         self.limit = AlarmLimit(
             job.alerts.alerts_per_day,
-            [RaisedAlarm((now - start) * speed, lowest, zone) for start, lowest, zone in known],
+            [RaisedAlarm((now - start) * speed, lowest, zone) for start, lowest, zone in raised],
         )
         self.state: StateChanged | None = None
         self.size: tuple[int, int] | None = None

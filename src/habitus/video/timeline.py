@@ -219,19 +219,19 @@ class Timeline:
 
     def _start(self, packets: Sequence[Any]) -> None:
         """See whether packets have timestamps, and start with the first that is known."""
-        known = [(n, packet.pts) for n, packet in enumerate(packets) if packet.pts is not None]
-        self.clock.measure([pts for _, pts in known])
+        timed = [(n, packet.pts) for n, packet in enumerate(packets) if packet.pts is not None]
+        self.clock.measure([pts for _, pts in timed])
         self.interval = max(1, self.clock.ticks(1 / self.clock.fps))
         self.window = (MOST_REORDERED + 1) * self.interval if self.reorders else 0
         self.near = max(self.clock.ticks(SHORT_GAP), 2 * self.window)
         self._counted = _FrameOrder(self.interval)
         if self.ordered is None:
-            self.ordered = bool(known)
+            self.ordered = bool(timed)
         self.steady, self._started = self.ordered, True
         self._timed = not self.clock.ignored and packets[0].dts is not None
         self._plain = self.ordered and self.cycle is None
         if self.ordered:
-            n, pts = known[0]
+            n, pts = timed[0]
             self.first = pts - n * self.interval
             self.front = self.first - self.interval
 
@@ -308,16 +308,16 @@ class Timeline:
     def _estimated(self, following: Sequence[Any]) -> int:
         """Return a timestamp where one is missing among those around it."""
         n_missing = 1 + sum(1 for _ in takewhile(lambda other: other.pts is None, following))
-        known = [self.front + step for step in self._fitting(following)]
+        stamps = [self.front + step for step in self._fitting(following)]
         if self.depth:
-            around = {self.front, *known, *self._recent}
-            known, least = sorted(pts for pts in around if pts > self.front - self.window), 1.5
+            around = {self.front, *stamps, *self._recent}
+            stamps, least = sorted(pts for pts in around if pts > self.front - self.window), 1.5
         else:
-            known, least = [self.front, *(pts for pts in known if pts > self.front)][:2], 0.0
-        for low, high in pairwise(known):
+            stamps, least = [self.front, *(pts for pts in stamps if pts > self.front)][:2], 0.0
+        for low, high in pairwise(stamps):
             if high - low > least * self.interval:
                 return low + max(1, (high - low) // (n_missing + 1))
-        return known[-1] + self.interval
+        return stamps[-1] + self.interval
 
     def shown(self, picture: Any) -> int:
         """Return the presentation timestamp of the next decoded picture."""

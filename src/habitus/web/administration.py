@@ -483,7 +483,7 @@ def add_device(console: Console, actor: Actor, device: NewBrowser) -> Channel:
 
 def remove_device(console: Console, actor: str, endpoint: str) -> None:
     """Send a browser nothing any more."""
-    for channel in _devices(console, lambda known: known["endpoint"] == endpoint):
+    for channel in _devices(console, lambda settings: settings["endpoint"] == endpoint):
         remove(console, actor, Channel, channel)
 
 
@@ -507,12 +507,12 @@ def change_preferences(console: Console, actor: str, changes: Preferences) -> Pr
 
 def remove(console: Console, actor: str, kind: type[T], key: int) -> None:
     """Remove a user with logins and devices, a token, or a channel with what waits there."""
-    own: list[int] = []
+    devices: list[int] = []
     if kind is User:
-        own = _devices(console, lambda known: known.get("user") == key)
+        devices = _devices(console, lambda settings: settings.get("user") == key)
     with console.database.transaction() as session:
         row = _row(session, kind, key)
-        session.execute(delete(Channel).where(Channel.id.in_(own)))
+        session.execute(delete(Channel).where(Channel.id.in_(devices)))
         session.delete(row)
         if kind is User:
             _check_admins(console, session)

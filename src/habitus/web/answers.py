@@ -110,8 +110,8 @@ class HttpError(HabitusError):
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status = status
-        known = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
-        self.headers = headers or known
+        usual = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
+        self.headers = headers or usual
 
 
 def checked(kind: type[M], values: Mapping[str, Any], *, strict: bool = False) -> M:

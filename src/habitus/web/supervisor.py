@@ -271,18 +271,18 @@ class Supervisor:
                 store.forget_states(session, time.time())
             self._is_new = False
         with self.console.database.session() as session:
-            found = {camera.id: camera for camera in session.scalars(select(CameraRow))}
+            cameras = {camera.id: camera for camera in session.scalars(select(CameraRow))}
             with self._lock:
-                self._removed -= found.keys()
-            self._read_accepted(session, found)
-            names = {key: store.behaviour_names(session, row) for key, row in found.items()}
-            raised = {key: store.latest_alarms(session, row) for key, row in found.items()}
+                self._removed -= cameras.keys()
+            self._read_accepted(session, cameras)
+            names = {key: store.behaviour_names(session, row) for key, row in cameras.items()}
+            raised = {key: store.latest_alarms(session, row) for key, row in cameras.items()}
             jobs = {
                 key: self._job(camera, self._accepted[key][1], names[key], raised[key])
-                for key, camera in found.items()
+                for key, camera in cameras.items()
             }
         for camera_id, job in jobs.items():
-            camera = found[camera_id]
+            camera = cameras[camera_id]
             wanted = camera.enabled and not camera.options.get("preparing", False)
             folder = self.console.settings.camera_folder(camera_id)
             has_entries = any((folder / "journal").glob("[0-9]*.json"))
@@ -290,8 +290,8 @@ class Supervisor:
                 self._want(job, wanted=wanted, ended=camera.state == CameraState.ENDED)
         for camera_id, watched in self._watched.items():
             watched.wanted &= jobs.get(camera_id) is not None
-            watched.removed = camera_id not in found
-        for camera in found.values():
+            watched.removed = camera_id not in cameras
+        for camera in cameras.values():
             if not camera.enabled and camera.state != CameraState.OFF:
                 self._reports.append((camera.id, StateChanged(CameraState.OFF, time.time())))
 
@@ -300,10 +300,10 @@ class Supervisor:
         states = reviews.accepted_states(session)
         before, self._accepted = self._accepted, {}
         for camera_id in cameras:
-            state, known = states.get(camera_id), before.get(camera_id)
-            if known is None or known[0] != state:
-                known = state, tuple(reviews.accepted(session, camera_id) if state else ())
-            self._accepted[camera_id] = known
+            state, latest = states.get(camera_id), before.get(camera_id)
+            if latest is None or latest[0] != state:
+                latest = state, tuple(reviews.accepted(session, camera_id) if state else ())
+            self._accepted[camera_id] = latest
 
     def _job(
         self,

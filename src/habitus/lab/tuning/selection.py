@@ -248,8 +248,8 @@ def log_predictions(
 ) -> Array:
     """Return ln p(x_t | x_{1:t-1}) of each document; 0 for one too short to judge."""
     evidence = gather(corpus, min_words=min_words)
-    found = filter_documents(evidence, filter_tables([parameters], background)).log_evidence
-    return np.where(np.diff(evidence.indptr) > 0, found, 0.0)
+    log_evidence = filter_documents(evidence, filter_tables([parameters], background)).log_evidence
+    return np.where(np.diff(evidence.indptr) > 0, log_evidence, 0.0)
 
 
 def predict_held_out(

@@ -180,9 +180,9 @@ def _before_and_after(
     v, event = seen.vocabulary, seen.event
     times = max(event.start - AROUND * model.clip_, 0.0), event.end + AROUND * model.clip_
     size = drawn_size(v, NARROW)
-    found = [frame_at(source, time, *size) if source else None for time in times]
+    frames = [frame_at(source, time, *size) if source else None for time in times]
     plain = background(model.picture_, v, NARROW)
-    before, after = (plain.copy() if picture is None else picture for picture in found)
+    before, after = (plain.copy() if picture is None else picture for picture in frames)
     for picture in (before, after):
         draw_boxes(picture, event.boxes, v, EVENT)
     return before, after

@@ -148,10 +148,10 @@ def lead(detection: Detection) -> str:
         return "Nothing moved enough to be judged."
     expected = detection.expected_false_alarms
     if expected is None:
-        known = "The expected number of false alarms is not known: the model is not calibrated."
+        words = "The expected number of false alarms is not known: the model is not calibrated."
     else:
-        known = f"Normal footage of this length raises {expected.in_words()} false alarms (90 %)."
-    return f"{_shown_moments(detection)} {known}"
+        words = f"Normal footage of this length raises {expected.in_words()} false alarms (90 %)."
+    return f"{_shown_moments(detection)} {words}"
 
 
 def _shown_moments(detection: Detection) -> str:
@@ -256,9 +256,9 @@ def _expected_behaviours(event: Event) -> list[tuple[int, str]]:
 def _habit_bars(detection: Detection, habits: HabitModel) -> list[list[SurpriseBar]]:
     """Return the score of each moment, and the rarities that it is made of."""
     threshold = habits.fusion.score_of_normality(detection.threshold)
-    found = [judge_moment(event, habits) for event in detection.moments]
-    full = max(1.15 * threshold, 1e-9, *(judgement.score for judgement in found))
-    return [_bars_of(judgement, threshold, full) for judgement in found]
+    judgements = [judge_moment(event, habits) for event in detection.moments]
+    full = max(1.15 * threshold, 1e-9, *(judgement.score for judgement in judgements))
+    return [_bars_of(judgement, threshold, full) for judgement in judgements]
 
 
 def _bars_of(judgement: HabitJudgement, threshold: float, full: float) -> list[SurpriseBar]:
