@@ -3,14 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test checks bare bench soak console-soak lint types layers unit system docs format hooks kernels clean
+.PHONY: demo test tests checks bare bench soak console-soak lint types layers unit system docs format hooks kernels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/habitus demo
 
-# Types and layers are checked beside the tests, which wait for processes now and then.
-test: lint
-	@$(MAKE) --no-print-directory -j2 checks unit
+# Packages of the system are installed beside those of Python. Types and layers are checked beside
+# the tests, which wait for processes now and then.
+test: $(VENV)/bin/python
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.ready-dev system
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory -j2 checks tests
 
 checks: types layers
 
@@ -24,8 +27,10 @@ types: $(VENV)/.ready-dev
 layers: $(VENV)/.ready-dev
 	$(BIN)/lint-imports
 
+unit: system tests
+
 # Threads of a product of matrices would wait for each other, busily, while other tests run.
-unit: $(VENV)/.ready-dev system
+tests: $(VENV)/.ready-dev
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST)
 
 system:
@@ -65,6 +70,7 @@ clean: kernels
 
 $(VENV)/bin/python:
 	@sh scripts/environment.sh $(PYTHON) $(VENV)
+	@$@ -m pip install --quiet --disable-pip-version-check 'pip>=25' # older ones choose for a minute
 
 # Bytecode is written as modules are imported: most of what is installed never is.
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,18 @@ from reference.system import in_ci
 __all__ = ["browser", "kept_fork_servers", "opened", "own_fork_servers", "start"]
 
 Start = Callable[..., "subprocess.Popen[str]"]
+
+
+IN_MEMORY = Path("/dev/shm")  # noqa: S108 - only as the place of pytest's own folder
+ROOM = 3 << 30
+
+
+def pytest_configure() -> None:
+    """Let tests write to memory, where there is room: at each commit, a disk is waited for."""
+    with contextlib.suppress(OSError, AttributeError):  # neither is there on macOS
+        programs_run = not os.statvfs(IN_MEMORY).f_flag & os.ST_NOEXEC
+        if programs_run and shutil.disk_usage(IN_MEMORY).free > ROOM:
+            os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -101,9 +114,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     if next(package.rglob("*.nbi"), None) is not None:
         return
-    if config.getoption("tx", None):
-        collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", *config.args]
-        subprocess.run(collect, check=False, capture_output=True)
+    kernels = [sys.executable, "-c", "import reference.loaded"]
+    with subprocess.Popen(kernels, cwd=Path(__file__).parent):  # beside the modules
+        if config.getoption("tx", None):
+            collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", *config.args]
+            subprocess.run(collect, check=False, capture_output=True)
     with tempfile.TemporaryDirectory() as folder:
         video = encode(Path(folder, "a.mp4"), moving_square(250))
         command = [sys.executable, "-m", "habitus", "learn", str(video), "-o", f"{video}.model"]

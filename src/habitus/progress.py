@@ -40,6 +40,12 @@ def when_compiling(listener: Callable[[], None]) -> None:
     _compilation_listeners.append(listener)
 
 
+def no_longer_when_compiling(listener: Callable[[], None]) -> None:
+    """Forget a listener of `when_compiling`, if it was not called yet."""
+    if listener in _compilation_listeners:
+        _compilation_listeners.remove(listener)
+
+
 def report_compiling() -> None:
     """Call the listeners of `when_compiling` that were not called yet."""
     while _compilation_listeners:

@@ -4,18 +4,26 @@ It ends, without a line of traceback, and loads only the libraries that it has a
 own process and in those that it starts.
 """
 
+import contextlib
 import functools
 import os
 import signal
+import sqlite3
 import subprocess
 from importlib.metadata import packages_distributions
 
 import pytest
 
+from habitus.web.server import open_console
+from habitus.web.server_settings import ServerSettings
 from reference.archives import PATTERN, put, record
 from reference.commands import COMMAND
+from reference.consoles import add_playing
 from reference.processes import LONG, wait_until
 from reference.streams import free_port
+from reference.watched_scene import model, video
+
+__all__ = ["model", "video"]
 
 NOTING = """
 import os, sys
@@ -57,6 +65,8 @@ FRAMES = {"cv2"}
 PICTURES = {"PIL", "cv2", "cycler", "dateutil", "fontTools", "kiwisolver", "matplotlib"}
 PICTURES |= {"contourpy", "mpl_toolkits", "packaging", "pyparsing", "six"}
 PAGES = PICTURES | {"jinja2", "markupsafe"}
+NOT_WATCHING = {"matplotlib", "pandas", "scipy.stats", "sklearn"}
+"""What neither the console nor its cameras load."""
 KEPT = ("HOME", "LANG", "TMPDIR", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """Variables that a bare machine has too."""
 VIDEO_FILE, SITE = "a.mp4", "site"
@@ -152,3 +162,28 @@ def test_the_console_ends_without_a_traceback(start, folder, environment):
     process.send_signal(signal.SIGTERM)
     assert process.wait(LONG) in (0, 128 + signal.SIGTERM), errors.read_text()
     assert "Traceback" not in errors.read_text()
+
+
+def test_a_console_that_watches_a_camera_loads_only_what_it_has_a_use_for(
+    start, folder, environment, model, video
+):
+    with_camera = open_console(ServerSettings(folder / "watching"))
+    add_playing(with_camera, video, model)
+    with_camera.database.close()
+    (folder / "loaded").write_text("")
+    command = [*COMMAND, "serve", "--data", "watching", "--port", free_port()]
+    errors = folder / "errors of cameras"
+    with errors.open("w") as file:
+        process = start(command, cwd=folder, env=environment, stdout=file, stderr=file)
+
+    def state():
+        opened = sqlite3.connect(folder / "watching" / "habitus.sqlite")
+        with contextlib.closing(opened) as database:
+            return database.execute("SELECT state FROM cameras").fetchone()[0]
+
+    wait_until(lambda: state() == "watching", "the camera is watched")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(LONG) in (0, 128 + signal.SIGTERM), errors.read_text()
+    noted = set((folder / "loaded").read_text().split())
+    assert {"av", "fastapi", "numpy"} <= noted
+    assert noted & NOT_WATCHING == set()

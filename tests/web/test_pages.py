@@ -798,6 +798,7 @@ def test_channels_are_added_tested_and_removed(site: Site, look: Look) -> None:
         expect(page.locator(".flash.bad")).to_contain_text("410")
     remove = page.get_by_label("Remove the channel Night desk")
     n_before = len(stored(site, Channel))
+    visit.settled()  # scripts ask whether one is sure
     remove.click()  # the dialog is dismissed
     expect(remove).to_be_visible()
     assert len(stored(site, Channel)) == n_before

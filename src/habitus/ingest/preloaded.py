@@ -8,7 +8,7 @@ from contextlib import suppress
 import habitus.ingest.segments  # noqa: F401 - the task itself
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.decoder import warm_up
-from habitus.progress import when_compiling
+from habitus.progress import no_longer_when_compiling, when_compiling
 
 
 class _NotCompiled(Exception):  # noqa: N818 - no error
@@ -26,6 +26,8 @@ def load_kernels() -> None:
         warm_up(DocumentSettings())
     except _NotCompiled:
         _load_compiler()
+    finally:
+        no_longer_when_compiling(_leave)  # other kernels are compiled by who needs them
 
 
 def _load_compiler() -> None:
