@@ -100,14 +100,17 @@ def test_pictures_that_are_not_of_now_look_so(site: Site) -> None:
 
 
 OVERLAPS = """() => [...document.querySelectorAll(".tile-body")].flatMap((body) => {
-  const shown = [...body.querySelectorAll("a, span, p")].filter((e) => !e.children.length && e.getClientRects().length);
-  const wide = shown.filter((e) => e.matches(".tile-name, .state") && e.scrollWidth > e.clientWidth + 1);
+  const shown = [...body.querySelectorAll("a, span, p")].filter(
+    (e) => !e.children.length && e.getClientRects().length);
+  const cut = shown.filter(
+    (e) => e.matches(".tile-name, .state") && e.scrollWidth > e.clientWidth + 1);
   const pairs = shown.flatMap((a, k) => shown.slice(k + 1).map((b) => [a, b]));
   const over = pairs.filter(([a, b]) => {
     const [p, q] = [a, b].map((e) => e.getBoundingClientRect());
-    return p.left < q.right - 1 && q.left < p.right - 1 && p.top < q.bottom - 1 && q.top < p.bottom - 1;
+    const across = p.left < q.right - 1 && q.left < p.right - 1;
+    return across && p.top < q.bottom - 1 && q.top < p.bottom - 1;
   });
-  return [...wide.map((e) => `cut: ${e.textContent}`), ...over.map((e) => e.map((one) => one.textContent).join(" | "))];
+  return [...cut.map((e) => [e]), ...over].map((all) => all.map((e) => e.textContent).join("|"));
 })"""
 """Texts of tiles that lie over each other, and names that are cut."""
 LITTLE = "2 minutes of footage cannot tell what happens 480 times a day: expect 38 to 1427 alarms"

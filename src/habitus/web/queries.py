@@ -35,6 +35,7 @@ from habitus.web.answers import (
 from habitus.web.database import (
     LISTED,
     OF_CAMERA,
+    UNDATED,
     AuditEntry,
     CameraRow,
     Channel,
@@ -163,16 +164,24 @@ class EventRequest(EventFilter):
 def wall(
     session: Session, now: float | None = None, *, camera: str | None = None
 ) -> list[CameraRow]:
-    """Return all cameras by name, or one, with the alarms of today."""
-    alarms = select(EventRow.camera_id, func.count(), func.count(EventRow.review)).where(
-        EventRow.alarm.is_(True), EventRow.start >= midnight(now)
-    )
+    """Return all cameras by name, or one, with the alarms of today.
+
+    Those of a recording without a date are all counted, and in no day.
+    """
     cameras = select(CameraRow).order_by(func.lower(CameraRow.name), CameraRow.id)
     if camera is not None:
-        alarms = alarms.where(EventRow.camera_id == camera)
         cameras = cameras.where(CameraRow.id == camera)
-    counts = {key: n for key, *n in session.execute(alarms.group_by(EventRow.camera_id))}
     rows = list(session.scalars(cameras))
+    alarms = select(EventRow.camera_id, func.count(), func.count(EventRow.review)).where(
+        EventRow.alarm.is_(True)
+    )
+    if camera is not None:
+        alarms = alarms.where(EventRow.camera_id == camera)
+    today = alarms.where(EventRow.start >= midnight(now), EventRow.hour != UNDATED)
+    counts = {key: n for key, *n in session.execute(today.group_by(EventRow.camera_id))}
+    if undated := [row.id for row in rows if not row.dated]:
+        of_them = alarms.where(EventRow.camera_id.in_(undated))
+        counts |= {key: n for key, *n in session.execute(of_them.group_by(EventRow.camera_id))}
     for row in rows:
         row.alarms_today, n_reviewed = counts.get(row.id, (0, 0))
         row.to_review = row.alarms_today - n_reviewed
@@ -255,6 +264,7 @@ def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
         first, last = _hours(wanted.hours)
         within = EventRow.hour >= first, EventRow.hour < last
         conditions.append(and_(*within) if first < last else or_(*within))
+        conditions.append(EventRow.hour != UNDATED)
     if wanted.unusual > 0:
         conditions.append(EventRow.unusual >= wanted.unusual)
     shortest, longest = LENGTHS[wanted.length]
@@ -297,7 +307,7 @@ def calendar(session: Session, wanted: EventFilter, last: date, n_days: int) -> 
     rows = session.execute(
         select(EventRow.start, EventRow.hour, CameraRow.name)
         .join(CameraRow, CameraRow.id == EventRow.camera_id)
-        .where(*_conditions(span))
+        .where(*_conditions(span), EventRow.hour != UNDATED)
     )
     counts = [DayCount(day.isoformat(), [0] * 24, Counter()) for day in days]
     for start, hour, name in rows:

@@ -20,6 +20,7 @@ from habitus.errors import HabitusError, InvalidInputError
 from habitus.rarity import how_often, unusualness
 from habitus.web import queries
 from habitus.web.answers import HttpError, RequestBody, checked, status_of
+from habitus.web.channels.notification import offset
 from habitus.web.security import CSRF_FIELD, Actor, Admin, Reviewer, Viewer, console_of
 from habitus.web.server import Console
 from habitus.web.store import TROUBLES
@@ -242,17 +243,6 @@ def duration(seconds: float) -> str:
             n = round(seconds / length)
             return f"{n} {unit}{'s' if unit == 'day' and n != 1 else ''}"
     return f"{seconds:.0f} s"
-
-
-def offset(seconds: float) -> str:
-    """Return where in a recording something is.
-
-    >>> offset(83.4), offset(4000)
-    ('1:23', '1:06:40')
-    """
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def cue_in_words(cue: str) -> str:
