@@ -327,7 +327,14 @@ def test_disk_use(cameras: Console) -> None:
     with cameras.database.session() as session:
         used = queries.disk_use(session, cameras.settings)
     assert (used.clips, used.pictures, used.documents, used.models) == (5000, 710, 300, 20)
-    assert used.total == 6030 + used.database + used.recent + used.uploads
+    assert used.total == 6030 + used.database + used.recent + used.uploads + used.other
+    data, logged = cameras.settings.data, used.other
+    (data / "before-restore-1" / "cameras" / "north").mkdir(parents=True)
+    (data / "before-restore-1" / "cameras" / "north" / "model-1.habitus").write_bytes(b"x" * 400)
+    (data / "export-a.zip").write_bytes(b"x" * 50)
+    with (data / "server.log").open("ab") as log:
+        log.write(b"x" * 7)
+    assert cameras.database.read(queries.disk_use, cameras.settings).other == logged + 457
 
 
 def test_who_did_what(cameras: Console) -> None:

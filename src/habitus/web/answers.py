@@ -658,6 +658,9 @@ class DiskUse(ResponseBody):
     models: int
     uploads: int
     database: int
+    other: int = Field(
+        description="The log, exports under way, and what was there before a restore."
+    )
     total: int
     free: int
 

@@ -672,6 +672,10 @@ def channels(session: Session) -> list[Channel]:
     return every
 
 
+OTHER_FILES = ("server.log*", "export-*.zip", "restore.*", "before-restore*/**/*", "demo/*")
+"""What else there may be in the data folder."""
+
+
 def disk_use(session: Session, settings: ServerSettings) -> DiskUse:
     """Return the bytes on disk."""
     sums = select(
@@ -688,6 +692,7 @@ def disk_use(session: Session, settings: ServerSettings) -> DiskUse:
         "models": sum(_bytes_in(folder, "*.habitus") for folder in folders),
         "uploads": _bytes_in(settings.uploads),
         "database": _bytes_in(settings.data, "habitus.sqlite*"),
+        "other": sum(_bytes_in(settings.data, pattern) for pattern in OTHER_FILES),
     }
     free = shutil.disk_usage(settings.data).free
     return DiskUse(**used, total=sum(used.values()), free=free)
@@ -703,7 +708,7 @@ def _bytes_in(folder: Path, pattern: str = "*") -> int:
     total = 0
     for path in folder.glob(pattern):
         try:
-            total += path.stat().st_size
+            total += path.stat().st_size if path.is_file() else 0
         except OSError:  # deleted meanwhile
             continue
     return total
