@@ -703,6 +703,37 @@ def test_an_event_has_clip_heat_map_and_neighbours(site: Site, look: Look) -> No
     expect(page).to_have_url(f"{site.address}/events/{newest.id}")
 
 
+def test_a_track_is_of_one_thing(site: Site) -> None:
+    page = site.visit(f"/events/{alarms(site)[0].id}").page
+    far, near = [200, 200, 220, 220], [[10 * k, 0, 10 * k + 20, 20] for k in range(5)]
+    points = [{"at": k, "boxes": [far, box]} for k, box in enumerate(near)]
+    points[2]["boxes"].reverse()  # the strongest moment is of the near one
+    points.append({"at": 5, "boxes": [far]})
+    found = page.evaluate(
+        "points => import('/static/overlay.js').then((drawn) => drawn.followed(points, 2.1))",
+        points,
+    )
+    assert [point["at"] for point in found] == [0, 1, 2, 3, 4]
+    assert [point["centre"] for point in found] == [[10 * k + 10, 10] for k in range(5)]
+
+
+def test_marks_leave_room_for_the_controls_of_the_video(site: Site) -> None:
+    page = site.visit(f"/events/{alarms(site)[0].id}").page
+    mask = "getComputedStyle(document.getElementById('marks')).maskImage"
+    clip = page.locator("#clip")
+    wait_until(lambda: clip.evaluate("clip => !clip.paused"), "it plays")
+    page.mouse.move(2, 2)
+    assert page.evaluate(mask) == "none"
+    page.keyboard.press(",")
+    wait_until(lambda: "gradient" in page.evaluate(mask), "its controls show")
+
+
+def test_what_is_usual_is_drawn_as_nothing_unusual(site: Site) -> None:
+    page = site.visit("/cameras/market-junction").page
+    drawn = "import('/static/scale.js').then((scale) => [-1, null, -9].map(scale.drawnOf))"
+    assert page.evaluate(drawn) == [pytest.approx(-4.0943, abs=1e-4), None, -9]
+
+
 def test_events_are_reviewed_by_keys(site: Site) -> None:
     first, second, third = alarms(site, "none")[:3]
     page = site.visit("/review").page
