@@ -734,6 +734,29 @@ def test_what_is_usual_is_drawn_as_nothing_unusual(site: Site) -> None:
     assert page.evaluate(drawn) == [pytest.approx(-4.0943, abs=1e-4), None, -9]
 
 
+def test_lists_fit_their_screens(site: Site, look: Look) -> None:
+    visit = site.visit(f"/events/{alarms(site)[0].id}", **look)
+    page = visit.page
+    desk = page.viewport_size["width"] > 1000
+    width = page.locator(".similar .event").first.bounding_box()["width"]
+    assert width >= (220 if desk else 150)
+    visit.go("/events?unusual=1")
+    for name in ("not raised", "marked ones"):
+        label = page.locator(".choice", has_text=name)
+        tops = [label.locator(part).bounding_box() for part in ("input", "span")]
+        middles = [box["y"] + box["height"] / 2 for box in tops]
+        assert middles[0] == pytest.approx(middles[1], abs=2)
+    cut = "element => element.scrollWidth - element.clientWidth"
+    for path, scrolled in (("audit", ".scroll"), ("log", ".log")):
+        visit.go(f"/settings/{path}")
+        if not desk:
+            assert page.locator(scrolled).evaluate(cut) <= 0, path
+    visit.go("/api")
+    assert "`" not in page.locator("main").inner_text()
+    if not desk:
+        assert page.locator(".scroll").evaluate(cut) <= 0
+
+
 def test_events_are_reviewed_by_keys(site: Site) -> None:
     first, second, third = alarms(site, "none")[:3]
     page = site.visit("/review").page

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -14,6 +15,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.datastructures import FormData
 
 from habitus.errors import HabitusError, InvalidInputError
@@ -207,6 +209,7 @@ def _environment() -> Environment:
         cue_in_words=cue_in_words,
         how_often=how_often,
         offset=offset,
+        code_spans=code_spans,
         duration=duration,
         sentence=sentence,
         unusual=lambda normality: unusualness(math.exp(normality)),
@@ -243,6 +246,15 @@ def duration(seconds: float) -> str:
             n = round(seconds / length)
             return f"{n} {unit}{'s' if unit == 'day' and n != 1 else ''}"
     return f"{seconds:.0f} s"
+
+
+def code_spans(text: str) -> Markup:
+    """Return a text with its code between backticks marked as such.
+
+    >>> code_spans("`next` of <b>")
+    Markup('<code>next</code> of &lt;b&gt;')
+    """
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
 
 
 def cue_in_words(cue: str) -> str:
