@@ -40,8 +40,14 @@ PEER = 100
 """The peer has so many times fewer events."""
 SLOWEST = 8
 """Pages that the documents show."""
-UNASKED = ("/api/stream", "/api/openapi.json")
-"""What the API has that never ends, or never changes."""
+UNASKED = ("/api/stream", "/api/openapi.json", "/api/events.csv", "/api/events.zip")
+"""What the API has that never ends or never changes, and files of all events."""
+FILTERS = (
+    *("words=left", "words=left+moving+nothing", "words=zebra", "hours=22-6", "unusual=81"),
+    *("sort=unusual", "sort=longest", "sort=oldest", "length=long", "zone=Bay", "starred=yes"),
+    *("quiet=yes", "words=left&hours=22-6&unusual=31&sort=unusual"),
+)
+"""How events are found, one by one and together."""
 
 
 class Asked(NamedTuple):
@@ -96,6 +102,8 @@ def addresses(served: Served, now: float, n_days: int) -> Iterator[str]:
     yield from ("/events", f"/events?before={back}", f"/events?camera={camera}")
     yield from (f"/events?cue=direction&review=none&camera={camera}", f"/events?until={middle}")
     yield from ("/events?cue=nothing", "/events?review=normal&cue=speed")
+    yield from (f"/events?{found}" for found in FILTERS)
+    yield from ("/calendar", "/calendar?words=left", f"/calendar?camera={camera}")
     yield from (f"/events/{newest}", f"/events/{old}")
     yield from ("/review", f"/review?camera={camera}", f"/review/{old}")
     yield from (f"/cameras/{camera}", f"/cameras/{camera}/edit", "/cameras/new", "/settings")

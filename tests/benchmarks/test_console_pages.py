@@ -8,7 +8,17 @@ import pytest
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "console_pages.py"
 SMALL = ("--events=40", "--days=1", "--cameras=2", "--rounds=1", "--no-pictures")
-PAGES = ("/", "/events", "/review", "/settings", "/api/events", "/api/precision", "/metrics")
+PAGES = (
+    "/",
+    "/events",
+    "/review",
+    "/settings",
+    "/api/events",
+    "/api/precision",
+    "/metrics",
+    "/calendar",
+    "/events?sort=unusual",
+)
 
 
 @pytest.mark.soak

@@ -311,7 +311,18 @@ def test_some_things_faster_are_not_everything():
     mixed = votes_at(ROW, RIGHT_12, 5)
     mixed.speeds[::3] = 11  # here and there: not one thing
     said = sentence(habits, mixed, "speed", "sum")
-    assert said.startswith("some things move faster than usual")
+    assert said == "several things move faster than usual, in the middle"
+
+
+def test_several_things_are_where_their_boxes_are():
+    """Three walkers at the bottom, and a flicker here and there that has no box."""
+    walkers = [(25, 12), (26, 15), (25, 18)]
+    cells = np.array([row * FINE.columns + column for row, column in walkers] + [3, 420])
+    ways = np.array([LEFT_12] * 3 + [UP_12] * 2)
+    habits = habits_of((np.arange(FINE.n_cells), RIGHT_12, 5, 50), ([3, 420], UP_12, 5, 12))
+    votes = Votes(cells, ways, np.full(len(cells), 5))
+    said = sentence(habits, votes, "direction", "sum")
+    assert said == "several things move in unusual directions, in the lower middle"
 
 
 def test_a_document_as_usual_has_no_box():

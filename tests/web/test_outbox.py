@@ -11,7 +11,7 @@ from habitus import InvalidInputError
 from habitus.web import administration
 from habitus.web.answers import NewChannel, checked
 from habitus.web.channels import Notification
-from habitus.web.database import Channel, OutboxEntry
+from habitus.web.database import CameraRow, Channel, OutboxEntry
 from habitus.web.outbox import HOUR, digest_of, enqueue, is_quiet, snooze, take_next
 from habitus.web.server import Console
 from reference.consoles import add_camera
@@ -301,3 +301,20 @@ def test_a_snoozed_camera_tells_programs_and_troubles_alone(console: Console) ->
         snooze(session, "north", None)
     tell(console, "started", an_event(4), now=START)
     assert [entry.channel_id for entry in outbox(console)[-2:]] == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["recording", "playback"])
+def test_what_has_no_date_is_told_by_its_place(console: Console, kind: str) -> None:
+    with console.database.transaction() as session:
+        session.get_one(CameraRow, "north").kind = kind
+    add_channel(console, "webhook", HOOK)
+    tell(console, "started", an_event(1, offset=83.4, end=START + 14), now=START)
+    (entry,) = outbox(console)
+    assert entry.body["event"]["dated"] is False
+    digest = {"digest": digest_of([entry], START)}
+    for sent in (entry.body, digest):
+        said = Notification("key", "digest" if sent is digest else "started", START, sent)
+        lines = said.text(console.settings).splitlines()
+        (line,) = [line for line in lines if "into the recording" in line]
+        assert line.startswith("1:23 into the recording")
+        assert "20" not in line

@@ -6,6 +6,7 @@ import json
 import re
 import time
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -68,16 +69,13 @@ def test_the_wall_shows_cameras_and_news_by_themselves(site: Site, look: Look) -
     expect(page.locator("#announce")).to_contain_text("Market junction, In the middle: a cow")
     expect(waiting).to_have_text(str(before + 1))
     assert page.locator("#latest > li").count() == 8
-    site.console.bulletin.publish(
-        "judged",
-        camera="market-junction",
-        time=time.time(),
-        normality=-3.0,
-        threshold=-9.0,
-        behaviour=2,
-        expected=[0.1, 0.2, 0.7],
-    )
-    expect(page.locator("#tile-market-junction")).to_contain_text("behaviour 2 → 3 next, 70 %")
+    told = {"normality": -3.0, "threshold": -9.0, "behaviour": 2}
+    publish = partial(site.console.bulletin.publish, "judged", camera="market-junction", **told)
+    publish(time=time.time(), expected=[0.1, 0.2, 0.7])
+    tile = page.locator("#tile-market-junction [data-part=behaviours]")
+    expect(tile).to_contain_text("behaviour 2 → 3 next, 70 %")
+    publish(time=time.time(), expected=[0.1, 0.7, 0.2])
+    expect(tile).to_have_text("behaviour 2")
 
 
 def test_pictures_that_are_not_of_now_look_so(site: Site) -> None:
@@ -102,15 +100,43 @@ def test_pictures_that_are_not_of_now_look_so(site: Site) -> None:
     assert "no connection" in view.evaluate(dimmed)
 
 
-def test_the_wall_screen_has_pictures_alone(site: Site) -> None:
-    visit = site.visit("/", viewport={"width": 2560, "height": 1440})
+OVERLAPS = """() => [...document.querySelectorAll(".tile-body")].flatMap((body) => {
+  const shown = [...body.querySelectorAll("a, span, p")].filter(
+    (e) => !e.children.length && e.getClientRects().length);
+  const cut = shown.filter(
+    (e) => e.matches(".tile-name, .state") && e.scrollWidth > e.clientWidth + 1);
+  const pairs = shown.flatMap((a, k) => shown.slice(k + 1).map((b) => [a, b]));
+  const over = pairs.filter(([a, b]) => {
+    const [p, q] = [a, b].map((e) => e.getBoundingClientRect());
+    const across = p.left < q.right - 1 && q.left < p.right - 1;
+    return across && p.top < q.bottom - 1 && q.top < p.bottom - 1;
+  });
+  return [...cut.map((e) => [e]), ...over].map((all) => all.map((e) => e.textContent).join("|"));
+})"""
+"""Texts of tiles that lie over each other, and names that are cut."""
+LITTLE = "2 minutes of footage cannot tell what happens 480 times a day: expect 38 to 1427 alarms"
+
+
+@pytest.mark.parametrize("size", [(2560, 1440), (1280, 800), (390, 844)])
+def test_the_wall_screen_has_pictures_alone(site: Site, size: tuple[int, int]) -> None:
+    with site.console.database.transaction() as session:
+        for camera in session.scalars(select(CameraRow)):
+            camera.reason = LITTLE
+    width, height = size
+    visit = site.visit("/", viewport={"width": width, "height": height})
     page = visit.page
+    expect(page.locator("#expected summary")).to_be_visible()
+    expect(page.locator("#expected p").first).to_be_hidden()
     page.keyboard.press("w")
     expect(page.locator("body")).to_have_class(re.compile("bare"))
     visit.settled()
     expect(page.locator("header")).to_have_count(0)
+    expect(page.locator(".spark-name").first).to_be_hidden()  # as what it names
+    assert page.evaluate(OVERLAPS) == []
+    expect(page.locator("#tile-market-junction")).not_to_contain_text("alarms")
     boxes = [tile.bounding_box() for tile in page.locator(".tile").all()]
-    assert max(box["y"] + box["height"] for box in boxes) <= 1440
+    if width > 640:
+        assert max(box["y"] + box["height"] for box in boxes) <= height
     page.keyboard.press("Escape")
     expect(page.locator("header")).to_be_visible()
 
@@ -676,6 +702,60 @@ def test_an_event_has_clip_heat_map_and_neighbours(site: Site, look: Look) -> No
     visit.settled()
     page.keyboard.press("ArrowLeft")
     expect(page).to_have_url(f"{site.address}/events/{newest.id}")
+
+
+def test_a_track_is_of_one_thing(site: Site) -> None:
+    page = site.visit(f"/events/{alarms(site)[0].id}").page
+    far, near = [200, 200, 220, 220], [[10 * k, 0, 10 * k + 20, 20] for k in range(5)]
+    points = [{"at": k, "boxes": [far, box]} for k, box in enumerate(near)]
+    points[2]["boxes"].reverse()  # the strongest moment is of the near one
+    points.append({"at": 5, "boxes": [far]})
+    found = page.evaluate(
+        "points => import('/static/overlay.js').then((drawn) => drawn.followed(points, 2.1))",
+        points,
+    )
+    assert [point["at"] for point in found] == [0, 1, 2, 3, 4]
+    assert [point["centre"] for point in found] == [[10 * k + 10, 10] for k in range(5)]
+
+
+def test_marks_leave_room_for_the_controls_of_the_video(site: Site) -> None:
+    page = site.visit(f"/events/{alarms(site)[0].id}").page
+    mask = "getComputedStyle(document.getElementById('marks')).maskImage"
+    clip = page.locator("#clip")
+    wait_until(lambda: clip.evaluate("clip => !clip.paused"), "it plays")
+    page.mouse.move(2, 2)
+    assert page.evaluate(mask) == "none"
+    page.keyboard.press(",")
+    wait_until(lambda: "gradient" in page.evaluate(mask), "its controls show")
+
+
+def test_what_is_usual_is_drawn_as_nothing_unusual(site: Site) -> None:
+    page = site.visit("/cameras/market-junction").page
+    drawn = "import('/static/scale.js').then((scale) => [-1, null, -9].map(scale.drawnOf))"
+    assert page.evaluate(drawn) == [pytest.approx(-4.0943, abs=1e-4), None, -9]
+
+
+def test_lists_fit_their_screens(site: Site, look: Look) -> None:
+    visit = site.visit(f"/events/{alarms(site)[0].id}", **look)
+    page = visit.page
+    desk = page.viewport_size["width"] > 1000
+    width = page.locator(".similar .event").first.bounding_box()["width"]
+    assert width >= (220 if desk else 150)
+    visit.go("/events?unusual=1")
+    for name in ("not raised", "marked ones"):
+        label = page.locator(".choice", has_text=name)
+        tops = [label.locator(part).bounding_box() for part in ("input", "span")]
+        middles = [box["y"] + box["height"] / 2 for box in tops]
+        assert middles[0] == pytest.approx(middles[1], abs=2)
+    cut = "element => element.scrollWidth - element.clientWidth"
+    for path, scrolled in (("audit", ".scroll"), ("log", ".log")):
+        visit.go(f"/settings/{path}")
+        if not desk:
+            assert page.locator(scrolled).evaluate(cut) <= 0, path
+    visit.go("/api")
+    assert "`" not in page.locator("main").inner_text()
+    if not desk:
+        assert page.locator(".scroll").evaluate(cut) <= 0
 
 
 def test_events_are_reviewed_by_keys(site: Site) -> None:

@@ -1,14 +1,16 @@
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import event as events_of
+from sqlalchemy.orm import Session
 
 import habitus
 from habitus.site.pipe_messages import CameraState, JudgedDocument, StateChanged
 from habitus.web import queries, store
 from habitus.web.answers import BudgetFigures
-from habitus.web.database import EventRow
+from habitus.web.database import CameraRow, EventRow
 from habitus.web.queries import EventFilter
 from habitus.web.server import Console
 from reference.consoles import START, add_camera, entry, event_json
@@ -86,6 +88,39 @@ def test_events_are_found_by_words_hour_rarity_length_and_mark(cameras: Console)
         first = queries.events(session, EventFilter(sort="oldest"), limit=2)
         rest = queries.events(session, EventFilter(sort="oldest"), before=first.next, limit=2)
     assert ([card.id for card in rest.events], rest.next) == (["e003"], None)
+
+
+def test_what_has_no_date_is_in_no_day_and_at_no_hour(cameras: Console) -> None:
+    add_camera(cameras, "film", name="Film", kind="recording")
+    put(cameras, 1)
+    put(cameras, 2, "film", event={"start": 83.0, "end": 84.0})
+    day = datetime.fromtimestamp(START).date()
+    everything = EventFilter()
+
+    def seen(session: Session) -> tuple[int, dict[str, int], dict[str, bool]]:
+        (only,) = queries.calendar(session, everything, day, 1)
+        today = {row.id: row.alarms_today for row in queries.wall(session, START)}
+        dated = {event.camera: event.dated for event in queries.events(session).events}
+        return only.total, today, dated
+
+    expected = {"Film": False, "north gate": True}
+    assert cameras.database.read(seen) == (1, {"film": 1, "north": 1, "south": 0}, expected)
+    assert ids(cameras, EventFilter(hours="0-24")) == ["e001"]
+    assert ids(cameras, EventFilter(hours="22-21")) == ["e001"]
+    with cameras.database.transaction() as session:
+        session.get_one(CameraRow, "film").kind = "playback"  # as the demonstration does
+    put(cameras, 3, "film")
+    put(cameras, 2, "film", event={"start": 83.0, "end": 85.0})
+    total, today, _ = cameras.database.read(seen)
+    assert (total, today["film"]) == (2, 1)
+    assert [event.dated for event in cameras.database.read(queries.events).events] == [
+        True,
+        False,
+        True,
+    ]
+    with cameras.database.transaction() as session:
+        session.get_one(CameraRow, "film").options = {"starts": START - 80}
+    assert all(event.dated for event in cameras.database.read(queries.events).events)
 
 
 def test_pages_follow_each_other_without_a_gap(cameras: Console) -> None:
@@ -291,7 +326,14 @@ def test_disk_use(cameras: Console) -> None:
     with cameras.database.session() as session:
         used = queries.disk_use(session, cameras.settings)
     assert (used.clips, used.pictures, used.documents, used.models) == (5000, 710, 300, 20)
-    assert used.total == 6030 + used.database + used.recent + used.uploads
+    assert used.total == 6030 + used.database + used.recent + used.uploads + used.other
+    data, logged = cameras.settings.data, used.other
+    (data / "before-restore-1" / "cameras" / "north").mkdir(parents=True)
+    (data / "before-restore-1" / "cameras" / "north" / "model-1.habitus").write_bytes(b"x" * 400)
+    (data / "export-a.zip").write_bytes(b"x" * 50)
+    with (data / "server.log").open("ab") as log:
+        log.write(b"x" * 7)
+    assert cameras.database.read(queries.disk_use, cameras.settings).other == logged + 457
 
 
 def test_who_did_what(cameras: Console) -> None:

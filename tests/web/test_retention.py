@@ -103,6 +103,21 @@ def test_clips_go_first_and_what_is_unusual_last(cameras: Console) -> None:
     assert left(cameras) == {"a": "P", "c": "", "e": "P", "f": "P", "g": "P"}
 
 
+def test_the_last_minutes_of_many_cameras_share_the_quota(cameras: Console) -> None:
+    with cameras.database.transaction() as session:
+        write_preferences(session, {"quota_bytes": 400 * MB})
+    folders = [cameras.settings.camera_folder(f"camera-{k}") / "recent" for k in range(2)]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        for minute in range(4):
+            with (folder / f"{int(1000 * START) + 60_000 * minute}.mkv").open("wb") as file:
+                file.truncate(20 * MB)
+    keep_quota(cameras)  # a quarter of it, for both
+    for folder in folders:
+        oldest = min(int(path.stem) for path in folder.iterdir())
+        assert (len(list(folder.iterdir())), oldest) == (2, int(1000 * START) + 120_000)
+
+
 def test_the_quota_is_never_taken_by_footage_alone(cameras: Console) -> None:
     put(cameras, "a", START)
     documents = cameras.settings.camera_folder("north") / "documents"

@@ -32,7 +32,10 @@ MANY = 0.25
 SMALL, LARGE = 0.005, 0.06
 """Shares of the picture under which a thing is small, and above which it is large."""
 WIDEST = 0.5
-"""Share of the picture's width or height up to which something can be one thing."""
+"""Share of the picture's width or height up to which something can be one thing, and of the picture
+beyond which something is all over it."""
+MARGIN = 0.1
+"""Share of the excess at each side that does not count where most of it is looked for."""
 FEWEST = 5
 """Times that a cell moved under which the cells around it are counted too."""
 HARDLY, LITTLE = 0.02, 0.2
@@ -113,9 +116,10 @@ def find_unusual(
     elif gathering == 0 or _is_one(boxes[0], excess[heavy].sum() / excess.sum(), v):
         explanation = f"{where}: {_subject(boxes[0], v)} {_reasons(judgement, model, cue, heavy)}"
     else:
-        if excess[heavy].sum() < MOSTLY * excess.sum():
-            where = "all over the picture"
-        explanation = f"{_frame_reason(judgement, model, cue)}, {where}"
+        everywhere = _is_everywhere(boxes, cells, excess, v)
+        where = "all over the picture" if everywhere else names.place(_hull(boxes), v)
+        reason = _frame_reason(judgement, model, cue, everywhere=everywhere)
+        explanation = f"{reason}, {where}"
     members = np.concatenate(groups)
     order = members[np.argsort(-excess[members], kind="stable")]
     return HabitFinding(order, excess[order], boxes, explanation, name, cells[hot], excess[hot])
@@ -176,6 +180,23 @@ def _is_one(box: Box, share: float, v: Vocabulary) -> bool:
     """Return whether one thing has nearly all of the excess of a frame, and is no crowd."""
     wide = max((box.right - box.left) / v.width, (box.bottom - box.top) / v.height)
     return bool(share >= NEARLY_ALL and wide <= WIDEST)
+
+
+def _hull(boxes: tuple[Box, ...]) -> Box:
+    return Box.around(np.array(boxes))
+
+
+def _is_everywhere(boxes: tuple[Box, ...], cells: Indices, excess: Array, v: Vocabulary) -> bool:
+    """Return whether boxes, or where most of the excess is, span more than half of the picture."""
+    hull = _hull(boxes)
+    if (hull.right - hull.left) * (hull.bottom - hull.top) > WIDEST * v.width * v.height:
+        return True
+    sides = []
+    for places, size in ((cells % v.columns, v.columns), (cells // v.columns, v.rows)):
+        below = np.cumsum(np.bincount(places, weights=excess, minlength=size))
+        first, last = np.searchsorted(below, (MARGIN * below[-1], (1 - MARGIN) * below[-1]))
+        sides.append((last + 1 - first) / size)
+    return bool(sides[0] * sides[1] > WIDEST)
 
 
 def heat_map(finding: HabitFinding, vocabulary: Vocabulary) -> Array:
@@ -394,8 +415,10 @@ def _speed_reason(model: HabitModel, cell: int, direction: int, speed: int) -> s
     return f"{moving} at {about} {100 / ratio:.0f} % of the usual speed {there}{counted}"
 
 
-def _frame_reason(judgement: HabitJudgement, model: HabitModel, cue: int) -> str:
-    """Say what is unusual about the whole frame."""
+def _frame_reason(
+    judgement: HabitJudgement, model: HabitModel, cue: int, *, everywhere: bool
+) -> str:
+    """Say what is unusual about the whole frame, or about several things in a part of it."""
     cells, directions, speeds = judgement.votes
     if cue == TOGETHER:
         cue = int(judgement.evidence.excesses[:, :TOGETHER].sum(axis=0).argmax())
@@ -410,7 +433,8 @@ def _frame_reason(judgement: HabitJudgement, model: HabitModel, cue: int) -> str
         return f"motion{_hour_reason(model, cells[unusual], judgement.clock)}"
     if cue == DIRECTION:
         rare = model.habits.direction[cells, directions] > -np.log(RARE_WAY)
-        return f"{'many' if rare.mean() >= MANY else 'some'} things move in unusual directions"
+        many = "many" if rare.mean() >= MANY else "some"
+        return f"{many if everywhere else 'several'} things move in unusual directions"
     coarse = directions // (model.vocabulary.directions // N_DIRECTIONS)
     below = np.cumsum(np.exp(-model.habits.speed[cells, coarse]), axis=1)
     usual_speeds = (below >= 0.5).argmax(axis=1)
@@ -418,6 +442,8 @@ def _frame_reason(judgement: HabitJudgement, model: HabitModel, cue: int) -> str
     word = max(shares, key=lambda name: shares[name])
     if shares[word] == 0:
         return "motion at unusual speeds"
+    if not everywhere:
+        return f"several things move {word} than usual"
     if shares[word] >= NEARLY_ALL:
         return f"everything moves {word} than usual"
     amount = "most things move" if shares[word] >= MOSTLY else "some things move"

@@ -166,6 +166,14 @@ _SHOWN: dict[str, Callable[[Session, Console, int | None], dict[str, Any]]] = {
 """What each page of the settings shows."""
 
 
+_DISK_WORDS = {
+    "documents": "footage to learn from",
+    "recent": "last ten minutes",
+    "other": "log, exports and before a restore",
+}
+"""What takes the disk, where the name of its number would be jargon."""
+
+
 def _shares(disk: DiskUse, quota: int) -> list[DiskShare]:
     """Return the parts of the disk in per cent of the quota, or of what is used if that is more."""
     whole = max(quota, disk.total, 1)
@@ -173,7 +181,7 @@ def _shares(disk: DiskUse, quota: int) -> list[DiskShare]:
     for name, size in disk:
         if size and name not in ("total", "free"):
             width = round(100 * size / whole, 3)
-            shares.append(DiskShare(name, size, round(x, 3), width))
+            shares.append(DiskShare(_DISK_WORDS.get(name, name), size, round(x, 3), width))
             x += width
     return shares
 

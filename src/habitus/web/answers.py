@@ -301,7 +301,7 @@ class CameraDetails(ResponseBody):
     """A camera, how it is watched, what it does, and its alarms of today."""
 
     zones: list[ZoneSettings]
-    alarms_today: int
+    alarms_today: int = Field(description="Of a recording without a date, all of its alarms.")
     to_review: int = Field(description="Of them, those that nobody has reviewed.")
 
 
@@ -642,6 +642,9 @@ class DiskUse(ResponseBody):
     models: int
     uploads: int
     database: int
+    other: int = Field(
+        description="The log, exports under way, and what was there before a restore."
+    )
     total: int
     free: int
 

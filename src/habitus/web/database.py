@@ -190,14 +190,19 @@ class CameraRow(Base):
     """As `queries.wall` counts them; no columns."""
 
     @hybrid_property
+    def has_start(self) -> bool:
+        """Whether it is known when its recording starts."""
+        return self.options.get("starts") is not None
+
+    @has_start.inplace.expression
+    @classmethod
+    def _has_start(cls) -> ColumnElement[bool]:
+        return cls.options["starts"].as_float().is_not(None)
+
+    @property
     def dated(self) -> bool:
         """False for a recording of which nobody knows when it was."""
-        return self.kind != "recording" or self.options.get("starts") is not None
-
-    @dated.inplace.expression
-    @classmethod
-    def _dated(cls) -> ColumnElement[bool]:
-        return or_(cls.kind != "recording", cls.options["starts"].as_float().is_not(None))
+        return self.kind != "recording" or self.has_start
 
 
 class EventRow(Base):
@@ -245,7 +250,7 @@ class EventRow(Base):
     unusual: Mapped[int] = mapped_column(default=0)
     """From 0 (each minute) to 100 (once a year or less); see `habitus.rarity`."""
     hour: Mapped[int] = mapped_column(default=0)
-    """Of the day at which it started, by this machine's clock."""
+    """Of the day at which it started, by this machine's clock; `UNDATED` if nobody knows."""
     offset: Mapped[float | None]
     note: Mapped[str] = mapped_column(default="")
     starred: Mapped[bool] = mapped_column(default=False)
@@ -261,8 +266,13 @@ WHOLE = {"details", "newer", "older"}
 """What only the answer about one event has."""
 LISTED = [field.name for field in fields(SiteEvent) if field.name not in WHOLE]
 """What lists and messages have of an event."""
-OF_CAMERA: dict[str, Any] = {"camera": CameraRow.name, "dated": CameraRow.dated}
-"""Of it, what the row of its camera has."""
+OF_CAMERA: dict[str, Any] = {
+    "camera": CameraRow.name,
+    "dated": or_(EventRow.offset.is_(None), CameraRow.has_start),
+}
+"""Of it, what the row of its camera has, or decides."""
+UNDATED = -1
+"""Hour of an event of which nobody knows when it was."""
 
 
 class Minute(Base):

@@ -106,7 +106,7 @@ def described(about: EventRow | TroubleRow, camera: CameraRow) -> dict[str, Any]
     """Return an event or a trouble as the API answers it, as plain values."""
     if isinstance(about, TroubleRow):
         return {"id": _subject(about), **TimelineSpan.model_validate(about).model_dump()}
-    of_camera = {"camera": camera.name, "dated": camera.dated}
+    of_camera = {"camera": camera.name, "dated": about.offset is None or camera.has_start}
     return {name: of_camera[name] if name in of_camera else getattr(about, name) for name in LISTED}
 
 

@@ -34,6 +34,7 @@ from habitus.web.answers import (
 from habitus.web.database import (
     LISTED,
     OF_CAMERA,
+    UNDATED,
     AuditEntry,
     CameraRow,
     Channel,
@@ -162,16 +163,24 @@ class EventRequest(EventFilter):
 def wall(
     session: Session, now: float | None = None, *, camera: str | None = None
 ) -> list[CameraRow]:
-    """Return all cameras by name, or one, with the alarms of today."""
-    alarms = select(EventRow.camera_id, func.count(), func.count(EventRow.review)).where(
-        EventRow.alarm.is_(True), EventRow.start >= midnight(now)
-    )
+    """Return all cameras by name, or one, with the alarms of today.
+
+    Those of a recording without a date are all counted, and in no day.
+    """
     cameras = select(CameraRow).order_by(func.lower(CameraRow.name), CameraRow.id)
     if camera is not None:
-        alarms = alarms.where(EventRow.camera_id == camera)
         cameras = cameras.where(CameraRow.id == camera)
-    counts = {key: n for key, *n in session.execute(alarms.group_by(EventRow.camera_id))}
     rows = list(session.scalars(cameras))
+    alarms = select(EventRow.camera_id, func.count(), func.count(EventRow.review)).where(
+        EventRow.alarm.is_(True)
+    )
+    if camera is not None:
+        alarms = alarms.where(EventRow.camera_id == camera)
+    today = alarms.where(EventRow.start >= midnight(now), EventRow.hour != UNDATED)
+    counts = {key: n for key, *n in session.execute(today.group_by(EventRow.camera_id))}
+    if undated := [row.id for row in rows if not row.dated]:
+        of_them = alarms.where(EventRow.camera_id.in_(undated))
+        counts |= {key: n for key, *n in session.execute(of_them.group_by(EventRow.camera_id))}
     for row in rows:
         row.alarms_today, n_reviewed = counts.get(row.id, (0, 0))
         row.to_review = row.alarms_today - n_reviewed
@@ -254,6 +263,7 @@ def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
         first, last = _hours(wanted.hours)
         within = EventRow.hour >= first, EventRow.hour < last
         conditions.append(and_(*within) if first < last else or_(*within))
+        conditions.append(EventRow.hour != UNDATED)
     if wanted.unusual > 0:
         conditions.append(EventRow.unusual >= wanted.unusual)
     shortest, longest = LENGTHS[wanted.length]
@@ -296,7 +306,7 @@ def calendar(session: Session, wanted: EventFilter, last: date, n_days: int) -> 
     rows = session.execute(
         select(EventRow.start, EventRow.hour, CameraRow.name)
         .join(CameraRow, CameraRow.id == EventRow.camera_id)
-        .where(*_conditions(span))
+        .where(*_conditions(span), EventRow.hour != UNDATED)
     )
     counts = [DayCount(day.isoformat(), [0] * 24, Counter()) for day in days]
     for start, hour, name in rows:
@@ -647,6 +657,10 @@ def channels(session: Session) -> list[Channel]:
     return every
 
 
+OTHER_FILES = ("server.log*", "export-*.zip", "restore.*", "before-restore*/**/*", "demo/*")
+"""What else there may be in the data folder."""
+
+
 def disk_use(session: Session, settings: ServerSettings) -> DiskUse:
     """Return the bytes on disk."""
     sums = select(
@@ -663,6 +677,7 @@ def disk_use(session: Session, settings: ServerSettings) -> DiskUse:
         "models": sum(_bytes_in(folder, "*.habitus") for folder in folders),
         "uploads": _bytes_in(settings.uploads),
         "database": _bytes_in(settings.data, "habitus.sqlite*"),
+        "other": sum(_bytes_in(settings.data, pattern) for pattern in OTHER_FILES),
     }
     free = shutil.disk_usage(settings.data).free
     return DiskUse(**used, total=sum(used.values()), free=free)
@@ -678,7 +693,7 @@ def _bytes_in(folder: Path, pattern: str = "*") -> int:
     total = 0
     for path in folder.glob(pattern):
         try:
-            total += path.stat().st_size
+            total += path.stat().st_size if path.is_file() else 0
         except OSError:  # deleted meanwhile
             continue
     return total

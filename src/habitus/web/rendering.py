@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -14,12 +15,14 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.datastructures import FormData
 
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.rarity import how_often, sentence, unusualness
 from habitus.web import queries
 from habitus.web.answers import HttpError, RequestBody, checked, status_of
+from habitus.web.channels.notification import offset
 from habitus.web.security import CSRF_FIELD, Actor, Admin, Reviewer, Viewer, console_of
 from habitus.web.server import Console
 from habitus.web.store import TROUBLES
@@ -206,6 +209,7 @@ def _environment() -> Environment:
         cue_in_words=cue_in_words,
         how_often=how_often,
         offset=offset,
+        code_spans=code_spans,
         duration=duration,
         sentence=sentence,
         unusual=lambda normality: unusualness(math.exp(normality)),
@@ -244,15 +248,13 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def offset(seconds: float) -> str:
-    """Return where in a recording something is.
+def code_spans(text: str) -> Markup:
+    """Return a text with its code between backticks marked as such.
 
-    >>> offset(83.4), offset(4000)
-    ('1:23', '1:06:40')
+    >>> code_spans("`next` of <b>")
+    Markup('<code>next</code> of &lt;b&gt;')
     """
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
 
 
 def cue_in_words(cue: str) -> str:

@@ -53,6 +53,9 @@ QUOTA_EVERY, SWEEP_EVERY = 60.0, 6 * 3600.0
 PLENTY, LEAST_DOCUMENTS = 100 * 10**6, 10 * 10**6
 """Bytes of a camera's documents beyond which they are more than learning reads; and those that are
 left in any case."""
+RECENT_SHARE, LEAST_RECENT = 0.25, 32 * 10**6
+"""Share of the quota that the last minutes of all cameras take at most; and bytes of each camera
+that are left in any case: clips of events are cut from them."""
 THINNING = 300.0
 """Seconds that thinning the documents of a camera may take."""
 UNKNOWN_FOR = 3600.0
@@ -108,10 +111,27 @@ def keep_quota(console: "Console") -> SweepCounts:
     missing = int(min(LEAST_FREE, LEAST_FREE_SHARE * disk.total)) - disk.free
     if missing > 0:
         console.bulletin.post("the disk is nearly full: the oldest clips and events are deleted")
+    prune_recent(console)
     thin_documents(console, missing, PLENTY)
     counts = _keep_events(console, missing)
     thin_documents(console, missing, LEAST_DOCUMENTS)
     return counts
+
+
+def prune_recent(console: "Console") -> None:
+    """Delete the oldest of the last minutes, where there are too many cameras for the quota."""
+    quota = console.database.read(read_preferences).quota_bytes
+    folders = list((console.settings.data / "cameras").glob("*/recent"))
+    most = max(RECENT_SHARE * quota / max(len(folders), 1), LEAST_RECENT)
+    for folder in folders:
+        held = 0
+        for path in sorted(folder.glob("*.*"), reverse=True):  # named by their time
+            try:
+                held += path.stat().st_size
+                if held > most:
+                    path.unlink()
+            except OSError:  # deleted meanwhile
+                continue
 
 
 def thin_documents(console: "Console", missing: int, least: int) -> None:

@@ -17,6 +17,7 @@ from habitus.site.journal import OF_EVENT, SiteEvent
 from habitus.site.pipe_messages import CameraState, JudgedDocument, PictureSize, StateChanged
 from habitus.site.relearning import LearningFailure, LearntModel, signature
 from habitus.web.database import (
+    UNDATED,
     AuditEntry,
     CameraRow,
     EventRow,
@@ -61,6 +62,8 @@ def ingest(session: Session, camera_id: str, event: SiteEvent) -> bool:
         row = EventRow(id=event.id, camera_id=camera_id, clip_bytes=0, note="")
         _describe(row, event)
         row.offset = row.details.get("start") if camera.kind == "recording" else None
+        if not camera.dated:
+            row.hour = UNDATED
         session.add(row)
         changed = True
     elif event.kind == "started" and (row.end is not None or row.alarm or not event.alarm):
@@ -86,7 +89,8 @@ def _describe(row: EventRow, event: SiteEvent) -> None:
     for name in SAID:
         setattr(row, name, getattr(event, name))
     row.peak, row.end = max(event.start, event.peak), _end(event)
-    row.hour = datetime.fromtimestamp(row.start).hour
+    if row.hour != UNDATED:
+        row.hour = datetime.fromtimestamp(row.start).hour
     row.words = searched(row)
     row.thumbnail, row.heat = event.thumbnail or row.thumbnail, event.heat or row.heat
     row.n_bytes = event.n_bytes + row.clip_bytes

@@ -150,8 +150,28 @@ def _rarity(event: dict[str, Any]) -> str:
     return f"{sentence(often)} (how unusual, from 0 to 100: {event['unusual']})" if often else ""
 
 
+def offset(seconds: float) -> str:
+    """Return where in a recording something is.
+
+    >>> offset(83.4), offset(4000)
+    ('1:23', '1:06:40')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _start(event: dict[str, Any]) -> str:
+    """Return when an event began; in a recording of which nobody knows the date, where."""
+    if event.get("dated", True):
+        return at(event["start"])
+    return f"{offset(event['offset'])} into the recording"
+
+
 def _span(about: dict[str, Any]) -> str:
     start, end = about["start"], about["end"]
+    if not about.get("dated", True):
+        return _start(about)
     return at(start) if end is None else f"{at(start, zone='')} to {at(end)}"
 
 
@@ -163,7 +183,7 @@ def _digest_lines(digest: dict[str, Any], base: str) -> list[str]:
         lines += [" ", "The most unusual:"]
     for one in digest["most_unusual"]:
         event = one["event"]
-        lines.append(f"{at(event['start'])} {one['camera']['name']}: {event['explanation']}")
+        lines.append(f"{_start(event)} {one['camera']['name']}: {event['explanation']}")
         lines.append(f"  {event_links(base, event['id'])['page']}")
     return [*lines, " "]
 

@@ -50,6 +50,36 @@ export function drawBoxes(pen, boxes) {
   });
 }
 
+// Boxes in which one thing may be, one second after the other: how far apart their centres are, in
+// their larger sides.
+const NEAR = 1.5;
+const centreOf = ([left, top, right, bottom]) => [(left + right) / 2, (top + bottom) / 2];
+function apart(one, other) {
+  const [[x, y], [otherX, otherY]] = [centreOf(one), centreOf(other)];
+  const side = ([left, top, right, bottom]) => Math.max(right - left, bottom - top);
+  return Math.hypot(otherX - x, otherY - y) / Math.max(side(one), side(other));
+}
+
+// Where the thing of the strongest moment was, before and after it, as far as it can be followed:
+// seconds and centres of its boxes.
+export function followed(points, peak) {
+  const seen = points.filter(({ boxes }) => boxes.length);
+  const middle = seen.reduce((best, { at }, k) => (Math.abs(at - peak) < Math.abs(seen[best].at - peak) ? k : best), 0);
+  const way = (ordered, from) => {
+    const found = [];
+    for (const { at, boxes } of ordered) {
+      const box = boxes.toSorted((one, other) => apart(from, one) - apart(from, other))[0];
+      if (apart(from, box) > NEAR) break;
+      found.push({ at, centre: centreOf(box) });
+      from = box;
+    }
+    return found;
+  };
+  if (!seen.length) return [];
+  const first = seen[middle].boxes[0];
+  return [...way(seen.slice(0, middle).reverse(), first).reverse(), { at: seen[middle].at, centre: centreOf(first) }, ...way(seen.slice(middle + 1), first)];
+}
+
 // The way that something took, with a dot at each second.
 export function drawTrack(pen, centres) {
   if (centres.length < 2) return;

@@ -2,7 +2,7 @@
 
 import { onKeys } from "./keys.js";
 import { frameOf, watchFrames } from "./frames.js";
-import { drawBoxes, drawHeat, drawTrack, penOver } from "./overlay.js";
+import { drawBoxes, drawHeat, drawTrack, followed, penOver } from "./overlay.js";
 
 // Seconds of a document, and nats of the hottest cell.
 const DOCUMENT = 1;
@@ -10,8 +10,6 @@ const HOTTEST = 5;
 const SPEEDS = [0.25, 0.5, 1, 2, 4];
 const part = (id) => document.getElementById(id);
 const shown = { marks: true, heat: false };
-
-const centre = ([left, top, right, bottom]) => [(left + right) / 2, (top + bottom) / 2];
 
 // What the stage has to be drawn, by the seconds from the start of the event.
 function staged() {
@@ -33,7 +31,7 @@ function draw() {
   const marks = penOver(part("marks"), width, height);
   part("stage").dataset.drawn = now ? String(now.at) : "";
   if (!marks || !now) return;
-  drawTrack(marks, points.filter((point) => point.at <= at && point.boxes.length).map(({ boxes }) => centre(boxes[0])));
+  drawTrack(marks, followed(points, Number(part("stage").dataset.peak)).filter((point) => point.at <= at).map(({ centre }) => centre));
   drawBoxes(marks, now.boxes);
 }
 
@@ -120,6 +118,9 @@ export function startClip() {
   press();
   if (!clip) return;
   watchFrames(clip);
+  const hold = () => clip.parentElement.classList.toggle("paused", clip.paused);
+  for (const news of ["play", "pause"]) clip.addEventListener(news, hold);
+  hold();
   for (const news of ["seeked", "loadeddata", "timeupdate"]) clip.addEventListener(news, draw);
   follow(clip);
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;

@@ -5,7 +5,7 @@ import uPlot from "./vendor/uplot/uPlot.esm.js";
 import { ask } from "./asking.js";
 import { colourOf } from "./behaviours.js";
 import { onKeys } from "./keys.js";
-import { normalityOf, unusualOf } from "./scale.js";
+import { drawnOf, normalityOf, unusualOf } from "./scale.js";
 import { offsetText, timeText } from "./times.js";
 
 const SHORTEST = 60;
@@ -101,7 +101,7 @@ export class Timeline {
     this.found.times.push(news.time);
     this.found.normality.push(news.normality);
     this.found.behaviour.push(news.behaviour || null);
-    this.drawn.setData([this.found.times, this.found.normality], false);
+    this.drawn.setData(this.data(), false);
     this.drawn.redraw();
   }
 
@@ -121,13 +121,14 @@ export class Timeline {
     this.draw();
   }
 
+  data() { return [this.found.times, this.found.normality.map(drawnOf)]; }
+
   draw() {
-    const data = [this.found.times, this.found.normality];
     if (this.drawn) {
-      this.drawn.setData(data, false);
+      this.drawn.setData(this.data(), false);
       this.drawn.setScale("x", { min: this.since, max: this.until });
     } else {
-      this.drawn = new uPlot(this.options(), data, this.root);
+      this.drawn = new uPlot(this.options(), this.data(), this.root);
     }
     this.press();
   }
@@ -183,7 +184,7 @@ export class Timeline {
 
   // What is unusual goes up. Room at the bottom for the band, at the top for the marks.
   range(low, high) {
-    if (low === null || high === null) return [-10, 0];
+    if (low === null || high === null) return [-10, normalityOf(0)];
     if (this.threshold !== null) [low, high] = [Math.min(low, this.threshold), Math.max(high, this.threshold)];
     const height = Math.max(high - low, 1);
     return [low - 0.14 * height, high + 0.16 * height];

@@ -44,8 +44,8 @@ function tellNow(news) {
   if (!news.behaviour) return;
   const expected = news.expected ?? [];
   const parts = [behaviourChip(news.behaviour, news.names?.[news.behaviour])];
-  if (expected.length) {
-    const best = expected.indexOf(Math.max(...expected));
+  const best = expected.indexOf(Math.max(...expected));
+  if (expected.length && best + 1 !== news.behaviour) {
     const arrow = document.createElement("span");
     arrow.className = "arrow";
     arrow.textContent = " → ";
