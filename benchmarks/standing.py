@@ -1,6 +1,6 @@
 """What stands: a breakdown on a rendered road, a bag left on a rendered plaza.
 
-    python benchmarks/standing.py [--seeds 701 702 ...] [--scenes road plaza] [--folder FOLDER]
+    python benchmarks/standing.py [--seeds 721 722 ...] [--scenes road plaza] [--folder FOLDER]
 
 Each scene is 20 minutes of 256x192 pixels at 5 frames a second; its light drifts, and camera and
 codec make noise. On the road, two lanes a way have a traffic light, at which vehicles queue; later
@@ -31,7 +31,7 @@ from habitus.evaluation.metrics import ScoredDocuments
 from habitus.scene import SceneModel, detect_events
 from report import Cells, add_output, hand_on, progress
 
-SEEDS = tuple(range(701, 711))
+SEEDS = tuple(range(721, 731))
 WIDTH, HEIGHT, FPS = 256, 192, 5
 NORMAL, TEST = 780, 420
 RATE = 2.0

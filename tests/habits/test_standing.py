@@ -11,6 +11,7 @@ from habitus.habits.standing import (
     AT_ONCE,
     EDGES,
     LARGEST,
+    LEAST_AGE,
     LEAST_CELLS,
     N_CLASSES,
     SMALL,
@@ -59,7 +60,19 @@ def test_survival_is_the_share_of_documents_in_which_it_stood_as_long():
     found = np.exp(-standing_surprisals(counts, ALONE, POINT)[0])
     for k, edge in enumerate(EDGES):
         as_long = sum(max(length - edge + 1, 0) for length in lengths)
-        assert found[k] == pytest.approx(as_long / len(documents), abs=1e-9)
+        share = as_long / len(documents) if edge >= LEAST_AGE else 1.0
+        assert found[k] == pytest.approx(share, abs=1e-9)
+
+
+def test_what_has_stood_for_some_seconds_only_surprises_nowhere():
+    assert LEAST_AGE in EDGES
+    counts = StandingCounts(np.zeros((GRID.n_cells, N_CLASSES)), 600.0)
+    surprisals = standing_surprisals(counts, (10.0,) * 5, GRID)
+    bag = np.array([40, 41, 52, 53])
+    of_ages = [StandingCells(bag, np.full(4, age), True) for age in (LEAST_AGE - 1, LEAST_AGE)]
+    young, old = gather_standing(StandingWords.of(of_ages, GRID.n_cells), surprisals, GRID)
+    assert young == 0
+    assert old > 3
 
 
 def test_documents_of_unknown_backgrounds_or_of_a_camera_out_of_order_do_not_count():

@@ -72,7 +72,7 @@ def judged():
 
 
 def test_what_stands_where_nothing_does_is_found_and_a_queue_is_not(scene, judged):
-    assert scene.habits.fusion.standing_trust > 0.4
+    assert scene.habits.fusion.standing_trust > 0.9
     found = scene.detector().judge_all(judged)
     broken = found.habits.cues.standing[CAME + 40 : LEFT]
     others = np.delete(found.habits.cues.standing, np.arange(CAME, LEFT))

@@ -5,6 +5,7 @@ octave wide. How often each class is seen in a cell, or none, is predicted as ot
 the cell, the cells around it and the frame. The surprisal of standing for t is -ln P(something has
 stood here for as long as t or longer), by the survival of what stands there: a queue at its light
 is usual, the same in the middle of the junction is not, nor is a queue that outlasts its green.
+What has stood for some seconds only surprises nowhere.
 
 Cells beside each other that came to stand at about the same time are one thing. Its evidence is the
 *least* surprisal of its cells: a lorry hides places where nothing stands, but its wheels are where
@@ -30,6 +31,9 @@ from habitus.habits.predictive import class_probabilities, fit_classes
 EDGES: Indices = np.unique(np.round(3 * 2 ** (np.arange(24) / 2))).astype(np.int64)
 """Least age of each class in documents: 3, 4, 6, 8, 12 ... to an hour and a half of seconds."""
 N_CLASSES = len(EDGES)
+LEAST_AGE = 17
+"""Documents for which something has stood before that surprises anybody, an edge: people stop for
+some seconds anywhere, also where nobody stood before."""
 LEAST_CELLS = 3
 """Cells of a thing: fewer are noise, or a marking that the light changed."""
 SMALL = 2.0
@@ -95,10 +99,13 @@ def classes_of(ages: NDArray[np.generic]) -> Indices:
 def standing_surprisals(
     counts: StandingCounts, concentrations: Sequence[float], vocabulary: Vocabulary
 ) -> Array:
-    """Return -ln P(something has stood as long or longer | cell): cells x classes of age."""
+    """Return -ln P(something has stood as long or longer | cell): cells x classes of age.
+
+    Below `LEAST_AGE` it is 0.
+    """
     classes = class_probabilities(_of_cells(counts), concentrations, vocabulary)
     as_long = np.cumsum(classes[:, :0:-1], axis=1)[:, ::-1]
-    return np.asarray(-np.log(as_long))
+    return np.where(EDGES < LEAST_AGE, 0.0, -np.log(as_long))
 
 
 def fit_standing(parts: Sequence[StandingCounts], vocabulary: Vocabulary) -> tuple[float, ...]:

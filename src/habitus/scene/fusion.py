@@ -245,9 +245,10 @@ class Fusion:
     def trusting_standing(self, implanted: Array) -> "Fusion":
         """Return the fusion with trust in what stands, given the statistics of implants.
 
-        Of all implants these are one kind more, and the only one that it finds. Where normal
-        footage has things that stand as long as most of them, standing is no cue: that is asked
-        of a tail that may be heavy, as where there are queues some stand longer than any before.
+        It is trusted by the share of these that it finds: no other statistic could find them.
+        Where normal footage has things that stand as long as most of them, standing is no cue:
+        that is asked of a tail that may be heavy, as where there are queues some stand longer than
+        any before.
         """
         heavy = None if self.standing is None else self._tables_of(-self.standing)
         rarities = _rarities(implanted, heavy, 1.0)
@@ -255,7 +256,7 @@ class Fusion:
         finds = min((share - LEAST_STANDING) / (FULL_STANDING - LEAST_STANDING), 1.0)
         if finds <= 0:
             return replace(self, standing=None)
-        return replace(self, standing_trust=finds * float(np.cbrt(share / N_KINDS)))
+        return replace(self, standing_trust=finds * float(np.cbrt(share)))
 
     @property
     def cues(self) -> CueColumns:

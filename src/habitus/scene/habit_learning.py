@@ -25,6 +25,7 @@ from habitus.habits.evidence import gather_statistics, levels_of, surprisal_hist
 from habitus.habits.hours import HOUR, fit_hours, gather_hours, hour_surprisals
 from habitus.habits.predictive import Concentrations, Habits, fit_concentrations
 from habitus.habits.standing import (
+    LEAST_AGE,
     StandingCounts,
     fit_standing,
     gather_standing,
@@ -66,7 +67,7 @@ traffic lights go round hardly twice."""
 LEAST_KNOWN = 240.0
 """Footage with a known background from which on what stands is learnt, in seconds."""
 STANDS_FOR = 60.0
-"""Seconds for which an implant has stood."""
+"""Seconds for which an implant has stood; for `LEAST_AGE` where documents are long."""
 LARGEST_TURN = 0.6
 """Share of the documents in one turn up to which there are turns: in a room where hardly anything
 moves, behaviours are what happens there, and none has its turn."""
@@ -299,8 +300,9 @@ def _learn_standing(
     statistics = np.concatenate(list(votes.map(partial(_standing_of, v, held_out))))
     rng = np.random.default_rng([seed, len(parts)])
     sources, places = draw_places(known, whole.moving, v, rng)
+    age = max(STANDS_FOR / clip, LEAST_AGE)
     implanted = [
-        implant_statistic(held_out[fold], place, STANDS_FOR / clip, v.columns)
+        implant_statistic(held_out[fold], place, age, v.columns)
         for fold, place in zip(votes.folds_of(sources), places, strict=True)
     ]
     return _StandingCue(
