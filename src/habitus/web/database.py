@@ -197,7 +197,8 @@ class CameraRow(Base):
     @has_start.inplace.expression
     @classmethod
     def _has_start(cls) -> ColumnElement[bool]:
-        return cls.options["starts"].as_float().is_not(None)
+        known: ColumnElement[bool] = cls.options["starts"].as_float().is_not(None)
+        return known
 
     @property
     def dated(self) -> bool:
