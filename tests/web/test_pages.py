@@ -17,7 +17,8 @@ from sqlalchemy import select
 
 from habitus.site.journal import SiteEvent
 from habitus.site.pipe_messages import CameraPicture
-from habitus.web import administration, queries, reviews
+from habitus.site.relearning import LearntModel
+from habitus.web import administration, queries, reviews, store
 from habitus.web.answers import NewUser
 from habitus.web.database import CameraRow, Channel, EventRow, Token
 from habitus.web.supervisor import LatestReports
@@ -735,6 +736,52 @@ def test_what_is_usual_is_drawn_as_nothing_unusual(site: Site) -> None:
     assert page.evaluate(drawn) == [pytest.approx(-4.0943, abs=1e-4), None, -9]
 
 
+def test_a_behaviour_is_named_and_read_on_the_timeline(site: Site, look: Look) -> None:
+    now = time.time()
+    folder = site.console.settings.camera_folder("market-junction")
+    known = [{"number": n, "share": 0.5, "seconds": 9, "next": []} for n in (1, 2)]
+    (folder / "named.json").write_text(json.dumps([{**one, "picture": None} for one in known]))
+    with site.console.database.transaction() as session:
+        number = store.begin_learning(session, "market-junction", "asked", now - 40 * 86400)
+        learnt = LearntModel("named.habitus", "", (), now - 300, now, 300, 4)
+        store.end_learning(session, number, learnt, now - 40 * 86400)
+    page = site.visit("/cameras/market-junction", **look).page
+    page.get_by_text("Name it: behaviour 1").click()
+    page.get_by_label("Name of behaviour 1").fill("north-south green")
+    page.locator(".naming[open]").get_by_role("button", name="Save").click()
+    expect(page.locator("#behaviours figcaption strong").first).to_have_text("north-south green")
+    timeline = page.request.get(
+        f"{site.address}/api/cameras/market-junction/timeline?since={now - 600}&until={now}"
+    )
+    assert timeline.json()["names"][-1]["names"] == {"1": "north-south green"}
+    name = """names => import('/static/timeline.js').then(({ Timeline }) =>
+      Timeline.prototype.nameOf.call({ found: { names } }, 1, Date.now() / 1000))"""
+    assert page.evaluate(name, timeline.json()["names"]) == "north-south green"
+
+
+def test_cards_have_seconds_and_notices_are_dismissed(site: Site, look: Look) -> None:
+    page = site.visit("/events", **look).page
+    expect(page.locator("#results a.whole").first).to_have_text(re.compile(r"\d+:\d\d:\d\d"))
+    site.console.bulletin.post("the disk is nearly full", "market-junction")
+    page.goto(f"{site.address}/settings/notices")
+    expect(page.locator("#notices")).to_contain_text("The disk is nearly full")
+    page.get_by_role("button", name="Dismiss all").click()
+    expect(page.locator("#notices")).to_contain_text("All is well")
+    assert site.console.bulletin.notices() == []
+
+
+def test_a_note_and_a_mark_are_kept(site: Site, look: Look) -> None:
+    event = alarms(site)[0].id
+    page = site.visit(f"/events/{event}", **look).page
+    page.get_by_label("Note").fill("the postman")
+    page.get_by_label("Mark this event").check()
+    page.locator(".note-form").get_by_role("button", name="Save").click()
+    expect(page.locator(".flash.good")).to_be_visible()
+    page.goto(f"{site.address}/events?starred=yes&words=postman")
+    expect(page.locator("#results .event")).to_have_count(1)
+    expect(page.locator(f"#event-{event} .note")).to_have_text("the postman")
+
+
 def test_lists_fit_their_screens(site: Site, look: Look) -> None:
     visit = site.visit(f"/events/{alarms(site)[0].id}", **look)
     page = visit.page
@@ -934,6 +981,7 @@ def test_people_log_in_and_see_what_they_may(site: Site, look: Look) -> None:
     expect(page.get_by_role("button", name="Unusual")).to_have_count(0)
     page.goto(f"{site.address}/settings")
     expect(page.locator("h1")).to_have_text("Not allowed")
+    expect(page.locator("main")).to_contain_text("That needs the role admin, and yours is viewer.")
 
 
 def test_keys_are_shown_and_lead_to_pages(site: Site) -> None:
