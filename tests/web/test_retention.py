@@ -105,7 +105,7 @@ def test_clips_go_first_and_what_is_unusual_last(cameras: Console) -> None:
 
 def test_the_last_minutes_of_many_cameras_share_the_quota(cameras: Console) -> None:
     with cameras.database.transaction() as session:
-        write_preferences(session, {"quota_bytes": 400 * MB})
+        write_preferences(session, Preferences(quota_bytes=400 * MB))
     folders = [cameras.settings.camera_folder(f"camera-{k}") / "recent" for k in range(2)]
     for folder in folders:
         folder.mkdir(parents=True)
