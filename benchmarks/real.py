@@ -11,15 +11,19 @@ In the first, one model is learnt from all training clips and judges all testing
 second, each clip is judged by a model learnt from the documents of the *other* clips of its scene
 that end before their abnormal frames. All frames of a data set or scene are ranked together; a
 frame has the score of its document. Everything is learnt and judged with default options; a
-figure of a baseline is the mean over its runs. With `--overlap`, documents that begin half a
-second later are judged too, by the same models, and a frame has the mean of the two documents that
-it is in: one row more, of the default measure.
+figure of a baseline is the mean over its runs. With `--overlap 0.2`, a document of one second
+begins every 0.2 seconds, judged by the same models: a frame has the mean of the documents that it
+is in, and the boxes of the one whose middle is nearest, which needs up to 0.8 seconds of later
+footage. That is one row more for each hop, of the default measure; `--save` keeps such a table
+apart.
 """
 
 import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,22 +114,28 @@ def clips_of(folder: Path) -> list[LabelledClip]:
     return [LabelledClip(str(video), habitus.extract(video).corpus) for video in videos]
 
 
-def later_documents(clip: LabelledClip) -> tuple[int, habitus.Corpus]:
-    """Return documents that begin half a document later, and the frames before the first."""
-    half = clip.corpus.clip / 2
-    halves = habitus.extract(clip.name, documents=habitus.DocumentSettings(clip=half)).corpus
-    assert halves.n_frames is not None
-    assert halves.settings is not None
-    n = max(len(halves) - 1, 0) // 2 * 2
-    first, second = slice(1, 1 + n, 2), slice(2, 2 + n, 2)
-    later = habitus.Corpus(
-        halves.counts[first] + halves.counts[second],
-        times=halves.times[first],
-        vocabulary=halves.vocabulary,
-        n_frames=halves.n_frames[first] + halves.n_frames[second],
-        settings={**halves.settings, "clip": clip.corpus.clip},
-    )
-    return int(halves.n_frames[0]), later
+def overlapping_documents(clip: LabelledClip, hop: float) -> Iterator[tuple[int, habitus.Corpus]]:
+    """Yield documents that begin at every hop, those that do not overlap together.
+
+    With them comes the number of frames before the first.
+    """
+    parts = habitus.extract(clip.name, documents=habitus.DocumentSettings(clip=hop)).corpus
+    assert parts.n_frames is not None
+    assert parts.settings is not None
+    times = round(clip.corpus.clip / hop)
+    for first in range(min(times, len(parts) - times + 1)):
+        end = first + (len(parts) - first) // times * times
+        each = [slice(first + k, end, times) for k in range(times)]
+        yield (
+            int(parts.n_frames[:first].sum()),
+            habitus.Corpus(
+                reduce(add, (parts.counts[own] for own in each)),
+                times=parts.times[each[0]],
+                vocabulary=parts.vocabulary,
+                n_frames=reduce(add, (parts.n_frames[own] for own in each)),
+                settings={**parts.settings, "clip": clip.corpus.clip},
+            ),
+        )
 
 
 def folds(clips: list[LabelledClip], labels: ClipRanges) -> Iterator[Fold]:
@@ -150,17 +160,19 @@ def judged_by_habitus(data: DataSet, scenes: list[habitus.SceneModel], measure: 
         detect_events(scene.detector(measure=measure), fold.test, localise_all=True)
         for fold, scene in zip(data.folds, scenes, strict=True)
     ]
-    boxes = [
-        each.abnormal_words[t].boxes if t in each.abnormal_words else ()
-        for each in found
-        for t in range(len(each.corpus))
-    ]
+    boxes = [shown for each in found for shown in boxes_of(each)]
     return Scores(
         np.concatenate([each.normality for each in found]),
         np.concatenate([each.judged for each in found]),
         np.concatenate([each.abnormal for each in found]),
         boxes,
     )
+
+
+def boxes_of(found: habitus.Detection) -> list[Sequence[Box]]:
+    """Return the boxes of each document."""
+    words = found.abnormal_words
+    return [words[t].boxes if t in words else () for t in range(len(found.corpus))]
 
 
 def judged_by_cue(data: DataSet, scenes: list[habitus.SceneModel], number: int) -> Scores:
@@ -188,33 +200,48 @@ def judged_by_baseline(data: DataSet, name: str, run: int) -> Scores:
     return Scores(np.concatenate(normality), together, np.zeros_like(together), None)
 
 
-def scored_overlapping(
-    data: DataSet, scenes: list[habitus.SceneModel]
-) -> Iterator[NDArray[np.float64]]:
-    """Yield the mean score of the documents that each frame of a clip is in."""
+def frames_overlapping(
+    detector: habitus.Detector, clip: LabelledClip, hop: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64], list[Sequence[Box]]]:
+    """Return the mean score of the documents of each frame, the nearest of these, and boxes.
+
+    Frames at the end that no such document holds have those of the clip's own documents.
+    """
+    found = detect_events(detector, clip.corpus, localise_all=True)
+    assert clip.corpus.n_frames is not None
+    own, boxes = np.repeat(-found.normality, clip.corpus.n_frames), boxes_of(found)
+    nearest = np.repeat(np.arange(len(boxes)), clip.corpus.n_frames)
+    total, held, apart = np.zeros(len(own)), np.zeros(len(own)), np.full(len(own), np.inf)
+    for before, documents in overlapping_documents(clip, hop):
+        found = detect_events(detector, documents, localise_all=True)
+        assert documents.n_frames is not None
+        ends = before + np.cumsum(documents.n_frames)
+        for t, (end, n) in enumerate(zip(ends, documents.n_frames, strict=True)):
+            frames = np.arange(end - n, min(end, len(own)))
+            total[frames] -= found.normality[t]
+            held[frames] += 1
+            distances = abs(frames - (end - n / 2 - 0.5))
+            nearer = frames[distances < apart[frames]]
+            apart[nearer] = distances[distances < apart[frames]]
+            nearest[nearer] = len(boxes) + t
+        boxes += boxes_of(found)
+    return np.where(held > 0, total / np.maximum(held, 1), own), nearest, boxes
+
+
+def figures_overlapping(data: DataSet, scenes: list[habitus.SceneModel], hop: float) -> list[float]:
+    """Return FIGURES of documents that overlap."""
+    scores, documents, boxes = [], [], list[Sequence[Box]]()
     for fold, scene in zip(data.folds, scenes, strict=True):
-        detector = scene.detector()
         for clip in fold.clips:
-            before, later = later_documents(clip)
-            assert clip.corpus.n_frames is not None
-            assert later.n_frames is not None
-            own = np.repeat(-detector.judge_all(clip.corpus).normality, clip.corpus.n_frames)
-            other = np.repeat(-detector.judge_all(later).normality, later.n_frames)
-            n = min(len(other), len(own) - before)
-            own[before : before + n] = (own[before : before + n] + other[:n]) / 2
-            yield own
-
-
-def figures_overlapping(data: DataSet, scenes: list[habitus.SceneModel]) -> list[float]:
-    """Return FIGURES of documents that overlap; none per pixel."""
-    scores, truth = (
-        np.concatenate(list(scored_overlapping(data, scenes))),
-        np.concatenate(data.truth),
+            own, nearest, shown = frames_overlapping(scene.detector(), clip, hop)
+            scores.append(own)
+            documents.append(nearest + len(boxes))
+            boxes += shown
+    truth = np.concatenate(data.truth)
+    frames = ScoredFrames(
+        np.concatenate(scores), truth, np.zeros_like(truth), np.concatenate(documents)
     )
-    frames = ScoredFrames(scores, truth, np.zeros_like(truth), np.arange(len(truth)))
-    found = assess_frames(frames, n_clips=len(data.clips))
-    ranking = [found.ranking[name].value for name in ("roc_auc", "average_precision")]
-    return [*ranking, found.equal_error_rate, *[float("nan")] * 3]
+    return figures_of_frames(data, frames, boxes)
 
 
 def figures(data: DataSet, scores: Scores, smoothing: float) -> list[float]:
@@ -234,15 +261,24 @@ def figures(data: DataSet, scores: Scores, smoothing: float) -> list[float]:
         smoothing=smoothing,
         clip=corpora[0].clip,
     )
-    found = assess_frames(frames, n_clips=len(corpora))
+    return figures_of_frames(data, frames, scores.boxes)
+
+
+def figures_of_frames(
+    data: DataSet, frames: ScoredFrames, boxes: Sequence[Sequence[Box]] | None
+) -> list[float]:
+    """Return FIGURES of frames, with the boxes of their documents."""
+    found = assess_frames(frames, n_clips=len(data.clips))
     ranking = [found.ranking[name].value for name in ("roc_auc", "average_precision")]
-    return [*ranking, found.equal_error_rate, *pixel_figures(data, scores, frames)]
+    return [*ranking, found.equal_error_rate, *pixel_figures(data, frames, boxes)]
 
 
-def pixel_figures(data: DataSet, scores: Scores, frames: ScoredFrames) -> list[float]:
+def pixel_figures(
+    data: DataSet, frames: ScoredFrames, boxes: Sequence[Sequence[Box]] | None
+) -> list[float]:
     """Return the figures per pixel, where there are masks and boxes."""
     v = data.clips[0].corpus.vocabulary
-    if data.masks is None or scores.boxes is None or v is None:
+    if data.masks is None or boxes is None or v is None:
         return [float("nan")] * 3
     size, n = (v.width, v.height), 0
     pixels: dict[int, NDArray[np.int64]] = {}
@@ -250,7 +286,7 @@ def pixel_figures(data: DataSet, scores: Scores, frames: ScoredFrames) -> list[f
         own = read_pixels(data.masks / Path(clip.name).stem, len(flags), size)
         pixels |= {n + frame: where for frame, where in own.items()}
         n += len(flags)
-    found = assess_pixels(frames, pixels, dict(enumerate(scores.boxes)), size)
+    found = assess_pixels(frames, pixels, dict(enumerate(boxes)), size)
     met = found.n_met / found.n_alarmed if found.n_alarmed else float("nan")
     return [found.roc_auc, found.detection_rate, met]
 
@@ -268,8 +304,8 @@ def measured(data: DataSet, options: argparse.Namespace) -> dict[str, list[float
     for measure in options.measure:
         name = f"habitus, {measure}{' (default)' * (measure == MEASURE_NAMES[0])}"
         rows[name] = attempt(lambda m=measure: judged_by_habitus(data, scenes, m), data, options)
-    if options.overlap:
-        rows["habitus, documents that overlap"] = figures_overlapping(data, scenes)
+    for hop in options.overlap:
+        rows[f"habitus, a document every {hop:g} s"] = figures_overlapping(data, scenes, hop)
     for number, (cue, gathering) in enumerate(STATISTICS if options.cues else ()):
         rows[f"one cue: {cue}, {gathering}"] = attempt(
             lambda k=number: judged_by_cue(data, scenes, k), data, options
@@ -334,7 +370,7 @@ def main() -> None:
     parser.add_argument("--baselines", nargs="*", default=list(BASELINES), choices=list(BASELINES))
     parser.add_argument("--runs", type=int, default=3, help="runs of each baseline")
     parser.add_argument(
-        "--overlap", action="store_true", help="also documents that overlap by half"
+        "--overlap", type=float, nargs="*", default=[], help="also a document every so many seconds"
     )
     parser.add_argument("--smooth", type=float, default=0.0, help="seconds; 0: no smoothing")
     parser.add_argument("--seed", type=int, default=0, help="seed of the models")
@@ -359,7 +395,7 @@ def main() -> None:
         plain = json.dumps(everything, indent=1).replace("NaN", "null")
         options.json.write_text(plain)
     if options.save:
-        save("real", list(beside(everything)))
+        save("real-overlap" if options.overlap else "real", list(beside(everything)))
 
 
 if __name__ == "__main__":

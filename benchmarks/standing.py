@@ -1,15 +1,16 @@
-"""What stands: a breakdown on a rendered road, a bag left on a rendered plaza.
+"""What stands: a breakdown on a rendered road, a bag or a loiterer on a rendered plaza.
 
-    python benchmarks/standing.py [--seeds 721 722 ...] [--scenes road plaza] [--folder FOLDER]
+    python benchmarks/standing.py [--seeds 721 ...] [--scenes road plaza loiterer] [--folder FOLDER]
 
 Each scene is 20 minutes of 256x192 pixels at 5 frames a second; its light drifts, and camera and
 codec make noise. On the road, two lanes a way have a traffic light, at which vehicles queue; later
 one breaks down for a minute, far from it, and others take the lane beside. On the plaza, people
 walk from door to door, wait for half a minute at benches, or stop anywhere for some seconds; later
-somebody leaves a bag for two minutes. The first 13 minutes are learnt, with default options, and
-the rest is judged, with and without standing as a cue: how many are found at 2 false alarms an
-hour, of all scenes together, and at a budget of 2 per hour, with the false alarms that come. With
-`--folder`, videos and corpora are kept there and used again.
+somebody leaves a bag for two minutes, or stands for a minute where nobody waits. The first 13
+minutes are learnt, with default options, and the rest is judged, with and without standing as a
+cue: how many are found at 2 false alarms an hour, of all scenes together, and at a budget of 2 per
+hour, with the false alarms that come. With `--folder`, videos and corpora are kept there and used
+again.
 """
 
 import argparse
@@ -38,8 +39,8 @@ RATE = 2.0
 """False alarms per hour."""
 CYCLE, GREEN = 60.0, 28.0
 """Seconds of a traffic light."""
-BROKEN, LEFT = 60.0, 120.0
-"""Seconds for which the vehicle, and the bag, stand."""
+BROKEN, LEFT, LOITERS = 60.0, 120.0, 60.0
+"""Seconds for which the vehicle, the bag and the loiterer stand."""
 WAYS = (1, -1)
 LANES = (58, 82, 110, 134)
 """Middle row of each lane; the first two go to the right."""
@@ -127,6 +128,17 @@ def road(rng: np.random.Generator, start: float, onset: list[float]) -> Iterator
 
 def plaza(rng: np.random.Generator, start: float, onset: list[float]) -> Iterator[list[Sprite]]:
     """Yield the people of each frame; one leaves a bag after `start`, at `onset`."""
+    return _plaza(rng, start, onset, loiters=False)
+
+
+def loiterer(rng: np.random.Generator, start: float, onset: list[float]) -> Iterator[list[Sprite]]:
+    """Yield the people of each frame; one stands still after `start`, at `onset`."""
+    return _plaza(rng, start, onset, loiters=True)
+
+
+def _plaza(
+    rng: np.random.Generator, start: float, onset: list[float], *, loiters: bool
+) -> Iterator[list[Sprite]]:
     doors = [(0, 60), (WIDTH, 80), (70, HEIGHT), (180, 0), (0, 150), (WIDTH, 150)]
     people: list[list] = []  # position, targets with waits, speed, pixels, waiting until
     due, bag = 0.0, None
@@ -155,12 +167,14 @@ def plaza(rng: np.random.Generator, start: float, onset: list[float]) -> Iterato
             else:
                 person[0] = person[0] + way / apart * person[2] / FPS
         people = [person for person in people if person[1]]
-        if bag is None and time >= start:
+        if not onset and time >= start:
             inside = [p for p in people if (np.abs(p[0] - [128, 96]) < [90, 60]).all()]
             far = [p for p in inside if min(np.hypot(*(p[0] - np.array(b))) for b in BENCHES) > 40]
-            if far:
+            if far and loiters:
+                far[0][4] = time + LOITERS
+            elif far:
                 bag = Sprite(*(far[0][0] + [0, 10]), texture(rng, 13, 16))
-                onset.append(time)
+            onset += [time] if far else []
         drawn = [Sprite(*person[0], person[3]) for person in people]
         yield ([bag] if bag is not None and time < onset[0] + LEFT else []) + drawn
 
@@ -168,6 +182,7 @@ def plaza(rng: np.random.Generator, start: float, onset: list[float]) -> Iterato
 SCENES: dict[str, tuple[Callable[..., Iterator[list[Sprite]]], float]] = {
     "road": (road, BROKEN),
     "plaza": (plaza, LEFT),
+    "loiterer": (loiterer, LOITERS),
 }
 
 
