@@ -319,12 +319,11 @@ def test_all_alarms_are_shown_and_at_least_some_moments(site, monkeypatch):
     assert len(every.moments) == len(every.alarms) > 3
 
 
-def test_no_stretch_of_the_footage_has_more_than_twice_the_budget(judged, tmp_path):
-    folder, _ = judged
+def with_five_alarms_each(folder, tmp_path):
+    """Return the south camera, and its judged files, the last alarm of each above all before."""
     site = shutil.copytree(folder / "site", tmp_path / "site")
-    camera = CameraFolder(site / "south")
     paths = sorted((site / "south/judged").glob("[0-9]*.jsonl"))
-    for number, path in enumerate(paths):  # five each, the last of them stronger than all before
+    for number, path in enumerate(paths):
         header, line, *_ = path.read_text().splitlines()
         changed, kept = {**json.loads(header), "join": 0, "starts": []}, json.loads(line)
         lines = [json.dumps(changed)]
@@ -335,6 +334,11 @@ def test_no_stretch_of_the_footage_has_more_than_twice_the_budget(judged, tmp_pa
             place = dict.fromkeys(("first_document", "last_document", "peak_document"), 2 * n)
             lines.append(json.dumps({**event, **place}))
         path.write_text("\n".join([*lines, ""]))
+    return CameraFolder(site / "south"), paths
+
+
+def test_no_stretch_of_the_footage_has_more_than_twice_the_budget(judged, tmp_path):
+    camera, paths = with_five_alarms_each(judged[0], tmp_path)
     seconds = len(paths) * LENGTH
     for budget, n_least in ((5, 10), (10, 20)):  # in all of the footage
         detection = ArchiveDetection(alerts_per_day=budget * 86_400 / seconds)
@@ -345,6 +349,22 @@ def test_no_stretch_of_the_footage_has_more_than_twice_the_budget(judged, tmp_pa
         held = 5 * len(paths) - len(found.alarms)
         (note,) = found.notes
         assert note.startswith(f"south: {held} more documents are below the threshold: after 10")
+
+
+def test_footage_in_which_nothing_could_be_judged_counts_to_a_stretch(judged, tmp_path):
+    """As it does where all is judged at once: a camera that is in the dark for hours."""
+    camera, paths = with_five_alarms_each(judged[0], tmp_path)
+    header = json.loads(paths[0].read_text().splitlines()[0])
+    dark = json.dumps({**header, "seconds": 10 * len(paths) * LENGTH})
+    half = paths[len(paths) // 2]
+    n_alarms = []
+    for clock in ("2000-01-01T00-00-00", half.stem.replace("-00", "-30")):
+        path = half.with_stem(clock)
+        path.write_text(f"{dark}\n")
+        detection = ArchiveDetection(alerts_per_day=5 * 86_400 / (len(paths) * LENGTH))
+        n_alarms.append(len(rank_moments([camera], detection, timezone="UTC").alarms))
+        path.unlink()
+    assert n_alarms[0] < n_alarms[1]
 
 
 def test_what_to_expect_of_the_budget_is_said_as_detect_says_it(judged):

@@ -134,6 +134,7 @@ def test_a_process_knows_the_latest_alarms_of_each_budget(console: Console, play
                 store.ingest(session, "north", said)
     with console.database.session() as session:
         found = store.latest_alarms(session, session.get_one(CameraRow, "north"))
+    assert {type(alarm) for alarm in found} == {tuple}  # rows would load SQLAlchemy in a camera
     assert sorted(found) == [
         *((200.0 + number, -9.0, "Gate") for number in range(10, 30)),
         *((300.0 + number, -9.0, "") for number in range(10, 30)),

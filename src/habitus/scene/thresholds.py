@@ -443,9 +443,8 @@ class AlarmLimit:
 
     Once there were so many in the time in which the budget allows `ENOUGH`, only what is less usual
     than all of them is an alarm: a crowd that flees on the day of the first rain still is, so that
-    it is no hard cap. Zones
-    may have budgets of their own: only alarms of the same budget count against each other. `raised`
-    are alarms of before.
+    it is no hard cap. Zones may have budgets of their own: only alarms of the same budget count
+    against each other. `raised` are alarms of before.
 
     Examples
     --------

@@ -212,7 +212,8 @@ def prune(
     """
     n_bytes = 0
     for start, path in reversed(segments(folder)):
-        n_bytes += path.stat().st_size
+        with suppress(FileNotFoundError):  # deleted meanwhile, by the quota of a console
+            n_bytes += path.stat().st_size
         if not -LEEWAY < now - start <= seconds or n_bytes > most_bytes:
             path.unlink(missing_ok=True)
 

@@ -401,6 +401,7 @@ def _moments_of(
     They do not depend on how many more documents were kept.
     """
     if not documents:
+        limit.seconds += header["seconds"]
         return []
     clip, join, rate = header["clip"], header["join"], max(CANDIDATES_PER_DAY, share)
     normality = np.full(_number(documents[-1]) + 1, np.inf)

@@ -648,6 +648,11 @@ class DiskUse(ResponseBody):
     total: int
     free: int
 
+    @property
+    def bounded(self) -> int:
+        """What counts to the quota: what else there is, is not deleted by it."""
+        return self.total - self.other
+
 
 class Health(BaseModel):
     """Whether everything works."""

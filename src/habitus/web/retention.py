@@ -125,10 +125,11 @@ def prune_recent(console: "Console") -> None:
     most = max(RECENT_SHARE * quota / max(len(folders), 1), LEAST_RECENT)
     for folder in folders:
         held = 0
-        for path in sorted(folder.glob("*.*"), reverse=True):  # named by their time
+        # Named by their time; the newest is being written.
+        for number, path in enumerate(sorted(folder.glob("*.*"), reverse=True)):
             try:
                 held += path.stat().st_size
-                if held > most:
+                if number and held > most:
                     path.unlink()
             except OSError:  # deleted meanwhile
                 continue
@@ -145,7 +146,7 @@ def thin_documents(console: "Console", missing: int, least: int) -> None:
     with console.database.session() as session:
         quota = read_preferences(session).quota_bytes
         used = queries.disk_use(session, console.settings)
-    excess = max(used.total - quota, missing)
+    excess = max(used.bounded - quota, missing)
     for size, folder in sorted(queries.document_folders(console.settings), reverse=True):
         if excess <= 0 or size <= least:
             return
@@ -161,7 +162,7 @@ def _keep_events(console: "Console", missing: int) -> SweepCounts:
         quota = read_preferences(session).quota_bytes
         used = queries.disk_use(session, console.settings)
     pictures_and_clips = used.clips + used.pictures
-    room = max(quota - (used.total - pictures_and_clips), LEAST_SHARE * quota)
+    room = max(quota - (used.bounded - pictures_and_clips), LEAST_SHARE * quota)
     excess = pictures_and_clips - int(room)
     unusual = EventRow.review == "unusual"
     other = or_(EventRow.review.is_(None), EventRow.review != "unusual")

@@ -286,7 +286,7 @@ def latest_alarms(session: Session, camera: CameraRow) -> tuple[tuple[float, flo
             .order_by(EventRow.start.desc())
             .limit(MOST_REMEMBERED)
         )
-        found += session.execute(query).tuples()
+        found += [(start, lowest, zone) for start, lowest, zone in session.execute(query)]
     return tuple(found)
 
 

@@ -86,7 +86,7 @@ def room(console: Console) -> int:
     """Return how many bytes an upload may have now."""
     with console.database.session() as session:
         wanted = read_preferences(session)
-        used = queries.disk_use(session, console.settings).total
+        used = queries.disk_use(session, console.settings).bounded
     free = shutil.disk_usage(console.settings.data).free - SPARE
     return max(0, min(wanted.upload_bytes, wanted.quota_bytes - used, free))
 
