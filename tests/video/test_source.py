@@ -191,3 +191,4 @@ def test_a_camera_may_be_absent_and_files_in_memory_are_files():
     assert not Source("/dev/fd").is_live
     with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
         assert not Source(file.name).is_live
+        assert not Source(f"{file.name}.absent").is_live

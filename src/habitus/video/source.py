@@ -90,7 +90,9 @@ class Source:
         if "://" in self.address or self.is_pipe:
             return True
         mode = _mode(self.address)
-        return self.address.startswith("/dev/") and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+        # Files in memory are files, there or not.
+        is_device = re.match(r"/dev/(?!shm/)", self.address) is not None
+        return is_device and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
     @property
     def is_pipe(self) -> bool:

@@ -136,7 +136,7 @@ def _source(settings: ServerSettings, values: dict[str, Any]) -> tuple[str, str]
     """Return address and kind of a camera: a file is a playback, if nothing else is said."""
     address: str = values["address"]
     kind: str | None = values.pop("kind", None)
-    if "://" in address or address.startswith("/dev/"):
+    if "://" in address or re.match(r"/dev/(?!shm/)", address):
         return address, kind or "stream"
     path = (settings.data / address).resolve()
     if not path.exists():
