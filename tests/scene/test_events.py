@@ -170,7 +170,7 @@ def test_lines_are_json_with_a_version(scene):
 def test_words_for_a_person(scene):
     detection = found(scene, footage([61]))
     assert detection.events[0].in_words().startswith("1:01-1:02  leftward motion")
-    assert detection.summary().startswith("1 alarm in 1:20 of video; expected false alarms: ")
+    assert detection.summary().startswith("1 alarm in 1:20 of video; normal footage ")
     quiet = found(scene, footage([]))
     assert quiet.summary().startswith("no alarm in 1:20 of video (lowest normality")
     empty = found(scene, habitus.Corpus(np.zeros((5, GRID.n_words)), vocabulary=GRID))

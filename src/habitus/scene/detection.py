@@ -113,8 +113,8 @@ class Detection:
             summary += f" (lowest normality {lowest:.3g}, threshold {self.threshold:.3g})"
         if self.expected_false_alarms is None:
             return summary
-        low, _, high = self.expected_false_alarms
-        return f"{summary}; expected false alarms: {low:.0f} to {high:.0f} (90 % interval)"
+        expected = self.expected_false_alarms.in_words()
+        return f"{summary}; normal footage of this length raises {expected} false alarms (90 %)"
 
 
 def _spans(events: list[Event]) -> list[EventSpan]:
