@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from reference.console_pages import RULES, Site
 from reference.live_ring import arriving, clock_video
@@ -37,11 +37,10 @@ def playing_site(site: Site, clock_file: Path) -> Iterator[Site]:
         yield site
 
 
-PLAYS = """async (video) => {
-  const before = video.currentTime;
-  await new Promise((done) => setTimeout(done, 1000));
-  return video.currentTime - before;
-}"""
+def assert_plays(video: Locator) -> None:
+    """Half a second of it runs, however long that takes a busy machine."""
+    before = video.evaluate("video => video.currentTime")
+    wait_until(lambda: video.evaluate("video => video.currentTime") > before + 0.5, "it runs")
 
 
 def test_the_live_video_of_a_camera_runs(playing_site: Site, look: Look) -> None:
@@ -51,7 +50,7 @@ def test_the_live_video_of_a_camera_runs(playing_site: Site, look: Look) -> None
     expect(page.locator("#view")).to_have_class(re.compile("playing"))
     wait_until(lambda: video.evaluate("video => video.currentTime") > 102, "two seconds ran")
     assert video.evaluate("video => video.videoWidth") == 320
-    assert video.evaluate(PLAYS) > 0.5
+    assert_plays(video)
     expect(page.locator("#said")).to_have_text("live")
     assert visit.violations(RULES) == []
     assert visit.overflow() <= 0
@@ -69,7 +68,7 @@ def test_a_moment_is_scrubbed_to_and_left_for_live(playing_site: Site, look: Loo
     expect(said).to_have_text(re.compile(r"\d\d:\d\d:\d\d"))
     expect(page.locator("#to-live")).to_have_attribute("aria-pressed", "false")
     wait_until(lambda: abs(float(scrub.input_value()) - wanted) < 5, "it is shown")
-    assert video.evaluate(PLAYS) > 0.5
+    assert_plays(video)
     # The bar is where it was at that time.
     page.locator("#pause").click()
     expect(page.locator("#pause")).to_have_attribute("aria-label", "Play")
@@ -77,7 +76,7 @@ def test_a_moment_is_scrubbed_to_and_left_for_live(playing_site: Site, look: Loo
     wait_until(lambda: float(scrub.input_value()) < wanted - 2, "ten seconds earlier")
     page.locator("#to-live").click()
     expect(said).to_have_text("live")
-    wait_until(lambda: video.evaluate(PLAYS) > 0.5, "it runs live again")
+    assert_plays(video)
 
 
 def test_the_video_is_ruled_by_keys(playing_site: Site) -> None:
@@ -133,7 +132,7 @@ def test_several_cameras_play_on_the_wall(playing_site: Site, look: Look) -> Non
         tile = page.locator(f"#tile-{camera}")
         tile.scroll_into_view_if_needed()
         expect(tile.locator(".view")).to_have_class(re.compile("playing"))
-        assert tile.locator("video").evaluate(PLAYS) > 0.5
+        assert_plays(tile.locator("video"))
     expect(page.locator("#tile-harbour-gate .view")).not_to_have_class(re.compile("playing"))
     page.locator("#video").click()
     expect(page.locator(".view.playing")).to_have_count(0)

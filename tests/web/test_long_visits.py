@@ -141,7 +141,7 @@ def test_a_playing_camera_is_seen_live_for_ten_minutes(empty_site: Site, tmp_pat
         expect(picture).not_to_have_attribute("src", str(first))
         assert_ten_minutes_leave_nothing(page, console)
         page.locator(".tile-name").click()
-        expect(page.locator("#picture")).to_be_visible()
+        expect(page.locator("#view")).to_be_visible()  # the picture, or by now its video
         visit.settled()
         page.get_by_role("button", name="Arrows").click()
         drawn = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v)"
