@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import subprocess
+from textwrap import dedent
 
 import psutil
 import pytest
@@ -113,10 +114,39 @@ def test_ended_in_the_middle_of_an_import(place, video, start, number, module, k
     (place / "temporary" / f"{module}.py").write_text(code)
     process = extract(start, place, video, PYTHONPATH=str(place / "temporary"))
     assert_gone(process)
-    assert process.returncode == (128 + number if known else -number)
     told = "habitus: interrupted; nothing was left half-written\n" if known else ""
     assert (place / "errors").read_text() == told
+    assert process.returncode == (128 + number if known else -number)
     assert left(place) == (["imported"] if known else [])
+
+
+def test_an_interrupt_that_is_lost_in_a_destructor_is_made_up_for(place, long_video, start):
+    """Python prints what a destructor raises, and goes on."""
+    code = f"""
+        import os, sys
+        sys.path.remove({str(place / "temporary")!r}); del sys.modules[__name__]
+        import pydantic
+
+        class Ending:
+            def __del__(self):
+                os.kill(os.getpid(), {signal.SIGTERM})
+                all(range(1, 1000))
+                open("lost", "w").close()
+
+        def trace(frame, event, argument):
+            if frame.f_code.co_name == "extract" and "pipeline" in frame.f_code.co_filename:
+                sys.setprofile(None)
+                Ending()
+
+        sys.setprofile(trace)
+    """
+    (place / "temporary" / "pydantic.py").write_text(dedent(code))
+    process = extract(start, place, long_video, PYTHONPATH=str(place / "temporary"))
+    assert_gone(process)
+    errors = (place / "errors").read_text().splitlines()
+    assert "KeyboardInterrupt" in errors[-2]
+    assert errors[-1].startswith("habitus: interrupted")
+    assert process.returncode == TERMINATED
 
 
 def test_terminated_while_a_camera_is_silent(place, start):

@@ -72,6 +72,14 @@ def _importing(frame: FrameType | None) -> bool:
     return frame is not None
 
 
+def _interrupted() -> bool:
+    """Whether an interrupt is on its way already, and what it passes is being cleaned up."""
+    error = sys.exception()
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
+
+
 def main() -> None:
     """Run the command: Ctrl-C is one line and exit code 130, as any other end is the command's.
 
@@ -80,12 +88,16 @@ def main() -> None:
     ended: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
-        """End the command, but no module in the middle of its import: it would not stand that."""
+        """End the command, but no module in the middle of its import: it would not stand that.
+
+        It is tried again until it has ended: what is raised within a destructor is lost.
+        """
         ended.append(number)
-        if hasattr(signal, "setitimer") and _importing(frame):
+        if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0.05)
-        else:
-            raise KeyboardInterrupt
+            if _importing(frame) or (number == signal.SIGALRM and _interrupted()):
+                return
+        raise KeyboardInterrupt
 
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
