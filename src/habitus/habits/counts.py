@@ -1,6 +1,6 @@
 """Counts of habits: in how many documents a cell moved, which way, how fast, at which hour."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from operator import add, sub
@@ -103,9 +103,21 @@ class HabitCounts(Additive):
 
     def adding(self, votes: Votes, times: float = 1.0, hour: int = NO_HOUR) -> "HabitCounts":
         """Return the counts with one more document, counted several times or, below 0, not."""
-        counts = replace(self._tallied(votes, times), n_documents=self.n_documents + times)
-        at = np.array([hour])
-        return counts._at_hours(votes.cells, np.repeat(at, len(votes.cells)), at, times)
+        return self.adding_all([(votes, times, hour)])
+
+    def adding_all(self, documents: Iterable[tuple[Votes, float, int]]) -> "HabitCounts":
+        """Return the counts with documents added one after the other, as `adding` takes them."""
+        n, kept = self.n_documents, (self.direction, self.speed, self.hours, self.hour_documents)
+        direction, speed, hours, hour_documents = (counted.copy() for counted in kept)
+        thirds = direction.shape[1] // N_DIRECTIONS
+        for (cells, directions, speeds), times, hour in documents:
+            n += times
+            np.add.at(direction, (cells, directions), times)
+            np.add.at(speed, (cells, directions // thirds, speeds), times)
+            if hour != NO_HOUR:
+                np.add.at(hours[:, hour], cells, times)
+                hour_documents[hour] += times
+        return HabitCounts(n, direction, speed, hours, hour_documents)
 
     def _at_hours(
         self, cells: Indices, hours: Indices, of_documents: Indices, times: float

@@ -428,7 +428,12 @@ def _joined(
         except HabitusError as error:
             notes.append(_damaged(file.path, error))
             continue
-        part = whole.take(chosen[low:high] - start)
+        numbers = chosen[low:high] - start
+        if len(whole) != len(file.times):  # thinned since its header was read
+            numbers = np.flatnonzero(np.isin(whole.times, file.times[numbers]))
+            if not len(numbers):
+                continue
+        part = whole.take(numbers)
         after = (whole.settings or {}).get(AFTER) if chosen[low] == start else None
         own = part.lengths.tolist()
         if not parts and after is not None:

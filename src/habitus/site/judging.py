@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,15 +39,43 @@ def as_event(values: dict[str, Any]) -> Event:
     return decoded(json.dumps(values), Event)
 
 
-def with_accepted(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> tuple[SceneModel, int]:
-    """Return a model in which events are normal, and how many of them it cannot count."""
+def with_accepted(
+    scene: SceneModel,
+    accepted: Sequence[dict[str, Any]],
+    counting: Callable[[], None] = lambda: None,
+) -> tuple[SceneModel, int]:
+    """Return a model in which events are normal, and how many of them it cannot count.
+
+    Each takes a fraction of a second, before which `counting` is called.
+    """
     n_unfit = 0
     for event in accepted:
+        counting()
         try:
             scene = scene.accept(as_event(event)).scene
         except HabitusError:  # found when the camera had another frame size
             n_unfit += 1
     return scene, n_unfit
+
+
+class TaughtScene:
+    """A model from a file in which events are normal: of more of them, only those are counted."""
+
+    def __init__(self) -> None:
+        self._latest: tuple[Path, tuple[dict[str, Any], ...], SceneModel] | None = None
+
+    def scene(
+        self, path: Path, accepted: Sequence[dict[str, Any]], counting: Callable[[], None]
+    ) -> SceneModel:
+        """Return the model of a file in which events are normal; see `with_accepted`."""
+        further, scene = tuple(accepted), None
+        if self._latest is not None:
+            before, counted, latest = self._latest
+            if before == path and further[: len(counted)] == counted:
+                further, scene = further[len(counted) :], latest
+        scene, _ = with_accepted(scene or SceneModel.load(path), further, counting)
+        self._latest = path, tuple(accepted), scene
+        return scene
 
 
 @dataclass

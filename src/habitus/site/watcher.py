@@ -27,11 +27,10 @@ from habitus.ingest.live import LiveDocument, LiveSource
 from habitus.jobs.fork_server import ForkServer
 from habitus.scene.camera_monitor import FAULTS
 from habitus.scene.detector import Judgement
-from habitus.scene.scene_model import SceneModel
 from habitus.scene.thresholds import AlarmLimit, RaisedAlarm
 from habitus.site.filing import Filing
 from habitus.site.footage import FootageWriter
-from habitus.site.judging import Judging, with_accepted
+from habitus.site.judging import Judging, TaughtScene
 from habitus.site.live_picture import arrows_in, heat_in, jpeg
 from habitus.site.packet_ring import PacketRing
 from habitus.site.pipe_messages import (
@@ -131,6 +130,7 @@ class Watcher:
         self.state: StateChanged | None = None
         self.size: tuple[int, int] | None = None
         self.judging: Judging | None = None
+        self.taught = TaughtScene()
         self.conditions, self.n_slow = ConditionMonitor(self.settings.clip), 0
         self.pictured, self.beaten, self.n_documents = 0.0, 0.0, 0
         self.recording = (
@@ -208,6 +208,10 @@ class Watcher:
         while (order := self.link.next_order()) is not None:
             self._obey(order)
         self.filing.tick()
+        self._beat()
+
+    def _beat(self) -> None:
+        """Give a sign of life now and then."""
         if time.monotonic() - self.beaten >= BEAT_EVERY:
             self.beaten = time.monotonic()
             self.link.send(self.footage.extent)
@@ -235,9 +239,8 @@ class Watcher:
     def _use(self, path: str, accepted: Sequence[dict[str, Any]]) -> None:
         """Judge by a model from the next document on; as before, if it cannot be used."""
         try:
-            scene, _ = with_accepted(SceneModel.load(self.job.folder / path), accepted)
             judging = Judging(
-                scene,
+                self.taught.scene(self.job.folder / path, accepted, self._beat),
                 self.alerts,
                 name=self.source.name,
                 filing=self.filing,
