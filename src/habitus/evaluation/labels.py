@@ -96,8 +96,8 @@ def parse_seconds(text: str) -> float:
 
 def labels_since(labels: Sequence[Label], time: float) -> list[Label]:
     """Return the labels that end after `time`, in order; those in progress start at `time`."""
-    counted = (label for label in labels if label.end > time)
-    return sorted(label._replace(start=max(label.start, time)) for label in counted)
+    counted = (label._replace(start=max(label.start, time)) for label in labels if label.end > time)
+    return sorted(counted, key=lambda label: label[:3])
 
 
 def check_labels(
