@@ -161,7 +161,7 @@ def by_baseline(name: str) -> Method:
     def judge(scene: Scene) -> tuple[Array, Flags]:
         protocol = ComparisonProtocol()
         corpus = habitus.Corpus.joined([scene.train, scene.test])
-        split = SplitFootage(corpus, len(scene.train), [], [])
+        split = SplitFootage(corpus, len(scene.train), [])
         found = run_baseline(name, split, protocol, protocol.seed_of(name, 0))
         return found.normality, split.long_enough(protocol)[split.n_train :]
 

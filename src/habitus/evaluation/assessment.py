@@ -40,6 +40,7 @@ from habitus.evaluation.metrics import (
     ScoredDocuments,
     check_both,
     decision_estimates,
+    plain,
     precision_recall,
     ranking_estimates,
     roc,
@@ -99,7 +100,6 @@ class Assessment(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures as plain values; None stands for an undefined value."""
-        where = self.localisation
         return {
             "habitus": "assessment",
             "version": VERSION,
@@ -108,41 +108,30 @@ class Assessment(NamedTuple):
             "n_events": len(self.labels),
             "seconds": self.seconds,
             "threshold": self.threshold,
-            "documents": {
-                name: {key: _finite(value) for key, value in estimate._asdict().items()}
-                for name, estimate in self.documents.items()
-            },
+            "documents": plain(self.documents),
             "events": {
                 "chosen": self._events_json(self.chosen),
                 "at_rates": [self._events_json(events) for events in self.at_rates],
             },
-            "localisation": where
-            and {
-                name: value.tolist() if isinstance(value, np.ndarray) else value
-                for name, value in where._asdict().items()
-            },
-            "box_hits": self.box_hits and self.box_hits._asdict(),
+            "localisation": plain(self.localisation),
+            "box_hits": plain(self.box_hits),
             "frames": self.frames and self.frames.to_json(),
         }
 
     def _events_json(self, events: FoundEvents) -> dict[str, Any]:
         return {
             "false_alarms_per_hour": events.rate,
-            "threshold": _finite(events.threshold),
+            "threshold": plain(events.threshold),
             "n_found": int(events.found.sum()),
             "share": events.share,
             "chance": events.chance,
-            "median_delay": _finite(events.median_delay),
+            "median_delay": plain(events.median_delay),
             "n_false_alarms": events.n_false_alarms,
             "kinds": {
                 kind: {"n": len(k), "n_found": int(events.found[k].sum())}
                 for kind, k in self.kinds().items()
             },
         }
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def evaluate_model(

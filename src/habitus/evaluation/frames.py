@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Array, Flags
 from habitus.errors import InvalidInputError
-from habitus.evaluation.metrics import BLOCK, Curve, Estimate, ranking_estimates, roc
+from habitus.evaluation.metrics import BLOCK, Curve, Estimate, plain, ranking_estimates, roc
 from habitus.scene.localisation import Box
 
 COVERED = 0.4
@@ -73,17 +73,8 @@ class FrameFigures(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures but the curves as plain values; None stands for an undefined one."""
-        plain = _plain(self, "roc", "pixels", "ranking")
-        plain["ranking"] = {name: _plain(estimate) for name, estimate in self.ranking.items()}
-        return plain | {"pixels": self.pixels and _plain(self.pixels, "roc")}
-
-
-def _plain(values: Any, *without: str) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and np.isnan(value) else value
-        for name, value in values._asdict().items()
-        if name not in without
-    }
+        figures: dict[str, Any] = plain(self, "roc")
+        return figures
 
 
 def score_frames(

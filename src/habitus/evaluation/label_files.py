@@ -24,7 +24,6 @@ from habitus.evaluation.labels import (
     Sighting,
     check_labels,
     check_overlaps,
-    enclosing_box,
     parse_seconds,
 )
 from habitus.files import checked_path
@@ -297,7 +296,7 @@ class Masks(NamedTuple):
         labels = []
         for label in FrameFlags(self.name, flags).to_labels(known):
             track = tuple(seen for seen in sightings if label.start <= seen.time < label.end)
-            box = enclosing_box([sighting.box for sighting in track])
+            box = Box.around(np.array([sighting.box for sighting in track]))
             labels.append(label._replace(box=box, track=track))
         return labels
 
@@ -469,7 +468,7 @@ def _read_tracks(name: str, rows: list[TableRow]) -> TimedLabels:
     labels = []
     for (_, kind), track in tracks.items():
         track.sort()
-        box = enclosing_box([sighting.box for sighting in track])
+        box = Box.around(np.array([sighting.box for sighting in track]))
         labels.append(Label(track[0].time, track[-1].time + step, kind, box, tuple(track)))
     return TimedLabels(name, sorted(labels))
 

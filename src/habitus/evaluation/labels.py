@@ -10,6 +10,7 @@ from habitus.arrays import Array, Flags
 from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
 from habitus.scene.localisation import Box
+from habitus.scene.thresholds import runs
 from habitus.schema import MOST_FRAMES, shortened
 
 if TYPE_CHECKING:
@@ -67,16 +68,6 @@ class Label(NamedTuple):
         """Return the label moved to a later time."""
         track = tuple(sighting._replace(time=sighting.time + seconds) for sighting in self.track)
         return self._replace(start=self.start + seconds, end=self.end + seconds, track=track)
-
-
-def enclosing_box(boxes: Sequence[Box]) -> Box:
-    """Return the smallest box around all given boxes.
-
-    >>> enclosing_box([Box(0, 5, 10, 20), Box(3, 2, 30, 10)])
-    Box(left=0, top=2, right=30, bottom=20)
-    """
-    left, top, right, bottom = zip(*boxes, strict=True)
-    return Box(min(left), min(top), max(right), max(bottom))
 
 
 def parse_seconds(text: str) -> float:
@@ -215,12 +206,8 @@ class LabelledFootage(NamedTuple):
 
     def labels_from_flags(self, flags: Flags) -> list[Label]:
         """Return one label per run of flagged frames."""
-        frames, edges = self.frame_times(), np.diff(flags.astype(np.int8), prepend=0, append=0)
-        firsts, lasts = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
-        return [
-            Label(float(frames[a, 0]), float(frames[b, 1]))
-            for a, b in zip(firsts, lasts, strict=True)
-        ]
+        frames = self.frame_times()
+        return [Label(float(frames[a, 0]), float(frames[b, 1])) for a, b in runs(flags, join=0)]
 
 
 def footage_of_corpus(corpus: Corpus, name: str, *, n_stored: int | None = None) -> LabelledFootage:

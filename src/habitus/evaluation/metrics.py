@@ -6,7 +6,7 @@ figures for hundreds of weighted draws at once; tests compare both with scikit-l
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,6 +66,21 @@ class Estimate(NamedTuple):
     chance: float
     low: float
     high: float
+
+
+def plain(value: Any, *without: str) -> Any:
+    """Return a result as plain values, without some of its fields; None for an undefined number.
+
+    >>> plain(Estimate(0.5, 0.1, float("nan"), float("nan")), "chance")
+    {'value': 0.5, 'low': None, 'high': None}
+    """
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {name: plain(v, *without) for name, v in value.items() if name not in without}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def check_both(abnormal: Flags) -> None:

@@ -1,6 +1,7 @@
 """Figures of a comparison over all runs, and statements about them that can go either way."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -153,7 +154,7 @@ class Comparison(NamedTuple):
                 "localisation_by_share": None if recall is None else recall.by_share.tolist(),
                 "localisation_by_number": None if recall is None else recall.by_number.tolist(),
             },
-            "protocol": self.protocol.to_json(),
+            "protocol": asdict(self.protocol),
             "false_alarms_per_hour": RATE,
             "shares": list(SHARES),
             "n_top": list(N_TOP),
