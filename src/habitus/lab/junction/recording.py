@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import av
 import av.error
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -289,6 +290,16 @@ def _check_kinds(name: str, kinds: object, known: tuple[str, ...]) -> None:
 
 def _refused(name: str, text: str) -> InvalidInputError:
     return InvalidInputError(f"{name} of a junction{text}", parameter=name)
+
+
+def to_bgr(picture: Image) -> Image:
+    """Convert a frame of `Junction.frames` to blue, green, red: (height, width, 3), 8 bits each.
+
+    >>> import numpy as np
+    >>> to_bgr(np.full((96, 64), 128, np.uint8))[0, 0].tolist()
+    [130, 130, 130]
+    """
+    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_YUV2BGR_I420), np.uint8)
 
 
 def render(scene: Junction, path: FilePath, *, progress: ProgressCallback | None = None) -> None:
