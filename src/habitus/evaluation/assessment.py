@@ -252,8 +252,8 @@ def _assess_masks(
     pixels: dict[int, NDArray[np.int64]] = {}
     n = 0
     for clip, flags in zip(clips, truth, strict=True):
-        found = read_pixels(masks / Path(clip.name).stem, len(flags), size)
-        pixels |= {n + frame: where for frame, where in found.items()}
+        masked = read_pixels(masks / Path(clip.name).stem, len(flags), size)
+        pixels |= {n + frame: where for frame, where in masked.items()}
         n += len(flags)
     boxes = {number: where.boxes for number, where in detection.abnormal_words.items()}
     return assess_pixels(frames, pixels, boxes, size)
@@ -290,7 +290,7 @@ def evaluate_events(
     judged = np.ones(len(times), dtype=np.bool_)
     scored = ScoredDocuments(-decided.astype(np.float64), judged, times, clip)
     chance = chance_of_finding(scored, counted, (), -0.5, None)
-    found = found_at_threshold(scored, counted, -0.5)
+    events_found = found_at_threshold(scored, counted, -0.5)
     return Assessment(
         labels=counted,
         n_documents=len(times),
@@ -298,7 +298,7 @@ def evaluate_events(
         seconds=scored.seconds,
         threshold=None,
         documents=decision_estimates(decided, abnormal),
-        chosen=found._replace(chance=chance.at_threshold, threshold=float("nan")),
+        chosen=events_found._replace(chance=chance.at_threshold, threshold=float("nan")),
         box_hits=box_hits(events, counted, clip, footage.size),
     )
 
@@ -316,7 +316,7 @@ def assess(
     abnormal = abnormal_documents(counted, corpus.times, corpus.clip)
     check_both(abnormal)
     rates, n = (*RATES, *CURVE_RATES), len(RATES)
-    found = found_at_rates(scored, counted, rates)
+    at_rates = found_at_rates(scored, counted, rates)
     chance = chance_of_finding(scored, counted, rates, threshold, progress)
     chosen = found_at_threshold(scored, counted, threshold)
     return Assessment(
@@ -331,12 +331,12 @@ def assess(
         },
         chosen=chosen._replace(chance=chance.at_threshold),
         at_rates=[
-            each._replace(chance=share)
-            for each, share in zip(found[:n], chance.at_rates[:n], strict=True)
+            events._replace(chance=share)
+            for events, share in zip(at_rates[:n], chance.at_rates[:n], strict=True)
         ],
         precision_recall=precision_recall(scored.abnormality, abnormal),
         roc=roc(scored.abnormality, abnormal),
-        events=Curve(np.array(CURVE_RATES), np.array([each.share for each in found[n:]])),
+        events=Curve(np.array(CURVE_RATES), np.array([events.share for events in at_rates[n:]])),
         events_chance=Curve(np.array(CURVE_RATES), np.array(chance.at_rates[n:])),
         localisation=localise(corpus, detection.surprisals, abnormal & detection.judged, counted),
         box_hits=box_hits(detection.events, counted, corpus.clip, _frame_size(corpus)),

@@ -158,14 +158,14 @@ def assess_pixels(
             "both",
             parameter="masks",
         )
-    own = _coverage(true, pixels, frames.documents[true], boxes, size)
+    covered = _coverage(true, pixels, frames.documents[true], boxes, size)
     documents = np.unique(frames.documents)
     others = documents[:: -(-len(documents) // N_OTHERS)]
     foreign = np.stack(
         [_coverage(true, pixels, np.full(len(true), other), boxes, size) for other in others]
     )
     scores, alarmed = frames.abnormality[true], frames.alarmed[true]
-    curve = _located_roc(scores, own >= COVERED, normal)
+    curve = _located_roc(scores, covered >= COVERED, normal)
     return PixelFigures(
         len(true),
         float(np.trapezoid(curve.y, curve.x)),
@@ -173,7 +173,7 @@ def assess_pixels(
         _detection_rate(curve),
         curve,
         int(alarmed.sum()),
-        int((alarmed & (own > 0)).sum()),
+        int((alarmed & (covered > 0)).sum()),
         float((foreign[:, alarmed] > 0).mean()) if alarmed.any() else float("nan"),
     )
 

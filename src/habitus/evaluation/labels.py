@@ -10,7 +10,6 @@ from habitus.arrays import Array, Flags
 from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
 from habitus.scene.localisation import Box
-from habitus.scene.thresholds import runs
 from habitus.schema import MOST_FRAMES, shortened
 
 if TYPE_CHECKING:
@@ -203,11 +202,6 @@ class LabelledFootage(NamedTuple):
                 "second): is this another video, or another frame rate?"
             )
         return np.concatenate([flags, np.zeros(max(n - len(flags), 0), dtype=np.bool_)])[:n]
-
-    def labels_from_flags(self, flags: Flags) -> list[Label]:
-        """Return one label per run of flagged frames."""
-        frames = self.frame_times()
-        return [Label(float(frames[a, 0]), float(frames[b, 1])) for a, b in runs(flags, join=0)]
 
 
 def footage_of_corpus(corpus: Corpus, name: str, *, n_stored: int | None = None) -> LabelledFootage:
