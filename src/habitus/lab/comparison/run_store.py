@@ -151,8 +151,8 @@ class ComparisonStore:
         """Refuse a folder whose comparison is of something else."""
         path = self.folder / MANIFEST
         try:
-            found = decoded(path.read_bytes(), dict[str, Text | int])
-            differs = [DIFFERENCES[name] for name in identity if found[name] != identity[name]]
+            manifest = decoded(path.read_bytes(), dict[str, Text | int])
+            differs = [DIFFERENCES[name] for name in identity if manifest[name] != identity[name]]
         except (OSError, ValueError, KeyError) as error:
             raise FileError(f"{path}: not a manifest of a comparison: {REMEDY}") from error
         if differs:

@@ -61,9 +61,9 @@ def mean_recall(
     """
     counts = footage.corpus.counts
     by_number, by_share = [], []
-    for (document, abnormal), own in zip(labelled, surprisals, strict=True):
+    for (document, abnormal), surprisal in zip(labelled, surprisals, strict=True):
         here = slice(counts.indptr[document], counts.indptr[document + 1])
-        ranked = abnormal[least_likely(own, counts.data[here], len(abnormal))]
+        ranked = abnormal[least_likely(surprisal, counts.data[here], len(abnormal))]
         by_number.append(localisation_recall(ranked, N_TOP))
         by_share.append(localisation_recall(ranked, numbers_of_shares(int(abnormal.sum()))))
     return LocalisationRecall(np.mean(by_number, axis=0), np.mean(by_share, axis=0))

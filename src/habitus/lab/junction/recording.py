@@ -244,15 +244,15 @@ def _truth(scene: Junction) -> tuple[Anomaly, ...]:
     simulation = Simulation(scene)
     fenced = _lanes(scene.fenced)
     search = VisibleBoxes(simulation.camera, simulation.light, scene.seed, fenced=fenced)
-    found: dict[int, list[list[int]]] = {}
+    rows_of: dict[int, list[list[int]]] = {}
     for number, time, pair in simulation.frames():
         anomalies = pair.before.anomalies
         for which in np.flatnonzero(anomalies >= 0).tolist():
             box = search.box(pair, time, which)
             if box is not None:
-                found.setdefault(int(anomalies[which]), []).append([number, *box])
+                rows_of.setdefault(int(anomalies[which]), []).append([number, *box])
     truth = []
-    for anomaly, rows in sorted(found.items(), key=lambda item: item[1][0]):
+    for anomaly, rows in sorted(rows_of.items(), key=lambda item: item[1][0]):
         kind, boxes = simulation.scheduler.started[anomaly], np.array(rows, np.int64)
         boxes.setflags(write=False)
         truth.append(Anomaly(kind, rows[0][0] / scene.fps, (rows[-1][0] + 1) / scene.fps, boxes))
