@@ -1,38 +1,17 @@
 """Counts of habits: in how many documents a cell moved, which way, how fast, at which hour."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from operator import add, sub
-from typing import Any, Self
+from operator import add
 
 import numpy as np
 
 from habitus.arrays import Array, Indices
 from habitus.corpus.clocks import N_WEEK_HOURS, NO_HOUR
+from habitus.corpus.tree_sum import Additive
 from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
 from habitus.habits.votes import DocumentVotes, Votes
-
-
-@dataclass(frozen=True, eq=False)
-class Additive:
-    """Counts of footage, which add up; whole numbers until they fade, so that this is exact."""
-
-    @property
-    def _parts(self) -> Iterator[Any]:
-        return (getattr(self, field.name) for field in fields(self))
-
-    def faded(self, factor: float) -> Self:
-        """Return the counts times a factor: old footage counts less."""
-        return type(self)(*(factor * part for part in self._parts))
-
-    def __add__(self, other: Self) -> Self:
-        """Return the counts of both footages."""
-        return type(self)(*map(add, self._parts, other._parts))
-
-    def __sub__(self, other: Self) -> Self:
-        """Return the counts without those of a part of the footage."""
-        return type(self)(*map(sub, self._parts, other._parts))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Array, Flags, Indices
+from habitus.corpus.tree_sum import Additive
 from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
 from habitus.habits.contexts import ContextFit, Levels, context_levels, context_rates, fit_contexts
-from habitus.habits.counts import Additive
 from habitus.habits.evidence import DocumentEvidence, document_evidence, gather_statistics
 from habitus.habits.predictive import Habits
 from habitus.habits.votes import DocumentVotes, Votes

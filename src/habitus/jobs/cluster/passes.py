@@ -16,7 +16,7 @@ from itertools import chain, groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from habitus.corpus import Corpus, ShardedCorpus
-from habitus.corpus.shards import ShardPasses, ThreadPasses, go_on
+from habitus.corpus.shards import ShardPasses, go_on
 from habitus.corpus.tree_sum import Summable, TreeSum, aligned_blocks, tree_sum
 from habitus.jobs.cluster.connection import SharedValue, carry_out
 from habitus.jobs.workers import Task
@@ -51,7 +51,7 @@ class ClusterPasses(ShardPasses[T]):
     def __init__(
         self, cluster: "ClusterWorkers", corpus: ShardedCorpus, make: Callable[[Corpus], T]
     ) -> None:
-        super().__init__(corpus)
+        super().__init__(corpus, make)
         self._cluster = cluster
         opening = partial(WorkerShards, pickle.dumps((replace(corpus, workers=None), make)))
         self._opening = SharedValue(cluster, opening)
@@ -164,7 +164,7 @@ class WorkerShards:
     def __init__(self, pickled: bytes) -> None:
         self._pickled = pickled
         corpus, make = pickle.loads(pickled)  # noqa: S301 - from the client
-        self.passes: ThreadPasses[Any] = ThreadPasses(corpus, make)
+        self.passes: ShardPasses[Any] = ShardPasses(corpus, make)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return WorkerShards, (self._pickled,)
