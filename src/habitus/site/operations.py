@@ -7,13 +7,11 @@ again after whatever cut them short.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from habitus.errors import InvalidInputError
 from habitus.files import check_output
 from habitus.ingest.clips import DocumentSettings
 from habitus.jobs.cluster import open_workers
-from habitus.jobs.workers import Workers
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.scene.habit_model import HALF_LIFE
 from habitus.settings import (
@@ -134,7 +132,9 @@ def learn_archive(
         folder.put_settings(given)
         came, models = Reading(), Learning()
         for _ in range(2):  # again where shards were damaged, whose recordings are read again
-            came = _read(folder, recordings, given, workers, settled, progress, came)
+            came = read_new(
+                folder, recordings, given, workers, settled=settled, before=came, progress=progress
+            )
             models = learn_cameras(
                 folder,
                 [one for one in folder.cameras() if not cameras or one.camera in cameras],
@@ -197,7 +197,9 @@ def detect_archive(
         zone = None if given is None else given["timezone"]
         detection = ArchiveDetection()
         for first in (True, False):  # again where shards were damaged, as for learning
-            reading = _read(archive, recordings, given, workers, settled, progress)
+            reading = read_new(
+                archive, recordings, given, workers, settled=settled, progress=progress
+            )
             detection = judge_archive(
                 archive,
                 archive.cameras(cameras),
@@ -292,27 +294,3 @@ def _recordings(
     if not strict:
         patterns = [pattern for pattern in patterns if pattern.files()]
     return find_recordings(patterns, timezone=given["timezone"], cameras=cameras)
-
-
-def _read(
-    folder: ArchiveFolder,
-    recordings: Sequence[Recording],
-    given: ArchiveSettings | None,
-    workers: Workers,
-    settled: float,
-    progress: ProgressCallback,
-    before: Reading | None = None,
-) -> Reading:
-    if given is None:
-        return Reading()
-    documents: dict[str, Any] = given["documents"]
-    return read_new(
-        folder,
-        recordings,
-        DocumentSettings(**documents),
-        workers,
-        fast=given["fast"],
-        settled=settled,
-        before=before,
-        progress=progress,
-    )

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
@@ -85,6 +86,13 @@ class JudgedHeader(TypedDict):
     seconds: NotNegative
     reason: Text
     """Why it was not judged; empty if it was."""
+
+
+NOT_JUDGED: dict[str, Any] = {
+    **{"bars": [], "join": 0, "clip": 0.0, "starts": [], "judged": 0, "seconds": 0.0},
+    "reason": "",
+}
+"""What a `JudgedHeader` says of a shard that was not judged, but for the reason."""
 
 
 def hours_in_words(hours: float) -> str:
@@ -313,16 +321,15 @@ def _judged(
     """Judge a shard, and keep what is unusual in it."""
     detector.new_sequence()
     kept = unusual_documents(detector, corpus, source=source, least=LEAST_MOMENTS)
-    header = _header(
-        task,
-        bars=bars,
-        join=detector.join,
-        clip=detector.model.clip_,
-        starts=kept.starts,
-        judged=kept.n_judged,
-        seconds=len(corpus) * detector.model.clip_,
-    )
-    lines = [json.dumps(header)]
+    found = {
+        "bars": bars,
+        "join": detector.join,
+        "clip": detector.model.clip_,
+        "starts": list(kept.starts),
+        "judged": kept.n_judged,
+        "seconds": len(corpus) * detector.model.clip_,
+    }
+    lines = [_first_line(task, found)]
     for document in kept.documents:
         rate = detector.false_alarms_per_day(document.normality)
         lines.append(replace(document, camera=task.name, false_alarms_per_day=rate).line())
@@ -330,32 +337,13 @@ def _judged(
 
 
 def _not_judged(task: JudgingTask, clock: str, reason: str) -> JudgedShard:
-    return JudgedShard(clock, f"{json.dumps(_header(task, reason=reason))}\n")
+    return JudgedShard(clock, f"{_first_line(task, {'reason': reason})}\n")
 
 
-def _header(
-    task: JudgingTask,
-    *,
-    bars: Sequence[tuple[float, float]] = (),
-    join: int = 0,
-    clip: float = 0.0,
-    starts: Sequence[int] = (),
-    judged: int = 0,
-    seconds: float = 0.0,
-    reason: str = "",
-) -> JudgedHeader:
-    return {
-        "habitus": "judged",
-        "model": task.fingerprint,
-        "rate": task.rate,
-        "bars": list(bars),
-        "join": join,
-        "clip": clip,
-        "starts": list(starts),
-        "judged": judged,
-        "seconds": seconds,
-        "reason": reason,
-    }
+def _first_line(task: JudgingTask, found: Mapping[str, Any]) -> str:
+    """Return a `JudgedHeader` as a line; what was not found is as of a shard that is not judged."""
+    begins = {"habitus": "judged", "model": task.fingerprint, "rate": task.rate}
+    return json.dumps({**begins, **NOT_JUDGED, **found})
 
 
 def rank_moments(
@@ -495,30 +483,21 @@ def _iso(seconds: float, zone: ZoneInfo | None) -> str:
     return (moment if zone is not None else moment.astimezone()).isoformat(timespec="seconds")
 
 
-class BarTask(NamedTuple):
-    """A camera with its share of the budget."""
-
-    model: str
-    """File of its model."""
-    share: float
-
-
 def note_bars(
     cameras: Sequence[CameraFolder], detection: ArchiveDetection, workers: Workers
 ) -> None:
     """Note what there is to say of the thresholds of cameras, as their models are now."""
     learnt = [camera for camera in cameras if learnt_of(camera) is not None]
-    tasks = [BarTask(str(camera.model.absolute()), detection.share) for camera in learnt]
-    for number, note in workers.as_completed(bar_note, tasks):
+    models = [str(camera.model.absolute()) for camera in learnt]
+    for number, note in workers.as_completed(partial(bar_note, detection.share), models):
         if note:
             detection.notes.append(f"{learnt[number].camera}: {note}")
 
 
-def bar_note(task: BarTask) -> str:
-    """Return what there is to say of the threshold of a camera, in one line. Run by a worker."""
+def bar_note(share: float, model: str) -> str:
+    """Return what there is to say of the threshold of a model, in one line. Run by a worker."""
     try:
-        scene = SceneModel.load(task.model)
-        return "; ".join(scene.detector(alerts_per_day=task.share).notes)
+        return "; ".join(SceneModel.load(model).detector(alerts_per_day=share).notes)
     except HabitusError:
         return ""
 

@@ -28,6 +28,7 @@ from habitus.site.pattern import CLOCK, Recording
 from habitus.site.places import FoundFile, at_hand, look_at
 from habitus.site.shard_store import (
     ArchiveFolder,
+    ArchiveSettings,
     CameraFolder,
     Origin,
     RecordedShard,
@@ -129,22 +130,24 @@ def digest_of(settings: DocumentSettings, fast: bool) -> str:
 def read_new(
     folder: ArchiveFolder,
     recordings: Sequence[Recording],
-    settings: DocumentSettings,
+    given: ArchiveSettings | None,
     workers: Workers,
     *,
-    fast: bool = False,
     settled: float = SETTLED,
     before: Reading | None = None,
     progress: ProgressCallback = ignore_progress,
 ) -> Reading:
     """Read the recordings that have no shard, or another one than they had, and write each shard.
 
-    `recordings` are all of the cameras that are wanted. Those that have changed within `settled`
-    seconds are left for later. What this run has read `before` is added to.
+    `recordings` are all of the cameras that are wanted; where an archive does not know how they are
+    read, none is. Those that have changed within `settled` seconds are left for later. What this
+    run has read `before` is added to.
     """
+    if given is None:
+        return Reading()
     reading = before or Reading()
     reading.n_known, reading.waiting = -reading.n_read, []
-    tasks = list(_new(folder, recordings, settings, fast, settled, reading))
+    tasks = list(_new(folder, recordings, given, settled, reading))
     progress(Progress("reading", 0, len(tasks)))
     started = time.monotonic()
     for n, (number, read) in enumerate(_each_read(workers, tasks), start=1):
@@ -158,13 +161,12 @@ def read_new(
 def _new(
     folder: ArchiveFolder,
     recordings: Sequence[Recording],
-    settings: DocumentSettings,
-    fast: bool,
+    given: ArchiveSettings,
     settled: float,
     reading: Reading,
 ) -> Iterator[ReadingTask]:
     """Yield what is to be read, and note what is known and what may be read later."""
-    now = time.time()
+    now, settings, fast = time.time(), DocumentSettings(**given["documents"]), given["fast"]
     for camera, group in groupby(recordings, key=lambda recording: recording.camera):
         documents = camera_settings(settings, camera)
         made, stored = digest_of(documents, fast), folder.camera(camera)
