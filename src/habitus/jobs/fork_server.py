@@ -436,7 +436,7 @@ class _Forking:
             self.selector.unregister(client)
             client.close()
             return client is not self.server
-        kept = list(descriptors)
+        remaining = list(descriptors)
         try:
             if not descriptors:  # there was no room for what was handed over
                 raise OSError(errno.EMFILE, "")
@@ -445,11 +445,11 @@ class _Forking:
                 pid = os.fork()
                 if pid == 0:
                     _grow_up(data, theirs, descriptors)
-            self.statuses[pid] = kept.pop(0)
+            self.statuses[pid] = remaining.pop(0)
             self.selector.register(ours, selectors.EVENT_READ)
         except OSError as error:
             pid = -(error.errno or 1)
-        for descriptor in kept:
+        for descriptor in remaining:
             os.close(descriptor)
         with contextlib.suppress(OSError):
             client.sendall(HEADER.pack(pid))

@@ -430,12 +430,12 @@ def _joined(
             continue
         part = whole.take(chosen[low:high] - start)
         after = (whole.settings or {}).get(AFTER) if chosen[low] == start else None
-        own = part.lengths.tolist()
+        part_lengths = part.lengths.tolist()
         if not parts and after is not None:
             follows = {AFTER: after}
         elif after is not None and after == parts[-1].times[-1]:
-            lengths[-1] += own.pop(0)
-        lengths += own
+            lengths[-1] += part_lengths.pop(0)
+        lengths += part_lengths
         parts.append(part)
     if not parts:
         return None

@@ -128,14 +128,14 @@ class Judging(SceneNames):
             budget: [self.detector.bar(n * budget) for n in SHARES]
             for budget in {alerts.alerts_per_day, *budgets.values()}
         }
-        thresholds = {k: tuple(bar.threshold for bar in each) for k, each in bars.items()}
+        thresholds = {k: tuple(bar.threshold for bar in of_budget) for k, of_budget in bars.items()}
         self.zones, self.thresholds = zones, thresholds[alerts.alerts_per_day]
         self.zone_thresholds = {
             name: thresholds[budget]
             for name, budget in budgets.items()
             if budget != alerts.alerts_per_day
         }
-        self.detector.threshold = max(each[-1] for each in thresholds.values())
+        self.detector.threshold = max(of_budget[-1] for of_budget in thresholds.values())
         self.limit.alerts_per_day, self.limit.zone_budgets = alerts.alerts_per_day, budgets
         of_camera = bars[alerts.alerts_per_day][SHARES.index(1.0)]
         self.notes: tuple[str, ...] = (*of_camera.notes, *zones.notes)

@@ -211,4 +211,4 @@ def covered_hours(shards: Sequence[RecordedShard], zone: tzinfo | None = None) -
             key = local.strftime("%Y-%m-%dT%H")
             seconds[key] = seconds.get(key, 0.0) + until - start
             start = until
-    return {hour: min(found / HOUR, 1.0) for hour, found in sorted(seconds.items())}
+    return {hour: min(covered / HOUR, 1.0) for hour, covered in sorted(seconds.items())}

@@ -295,13 +295,13 @@ def _bars(detector: Detector, rate: float) -> list[tuple[float, float]]:
 
 def _check_like(scene: SceneModel, corpus: Corpus) -> None:
     """Raise if a recording does not show what the model of its camera was learnt from."""
-    of_model, own = (
+    of_model, of_shard = (
         "unknown size" if v is None else f"{v.width}x{v.height}"
         for v in (scene.model.vocabulary_, corpus.vocabulary)
     )
-    if of_model != own:
+    if of_model != of_shard:
         raise InvalidInputError(
-            f"frames of {own}, those of the model are of {of_model}: learn the camera again"
+            f"frames of {of_shard}, those of the model are of {of_model}: learn the camera again"
         )
     check = CameraCheck.of(scene.model, "the model")
     if check is not None and check.refuses(*corpus.looks):
@@ -320,17 +320,17 @@ def _judged(
 ) -> JudgedShard:
     """Judge a shard, and keep what is unusual in it."""
     detector.new_sequence()
-    kept = unusual_documents(detector, corpus, source=source, least=LEAST_MOMENTS)
-    found = {
+    unusual = unusual_documents(detector, corpus, source=source, least=LEAST_MOMENTS)
+    values = {
         "bars": bars,
         "join": detector.join,
         "clip": detector.model.clip_,
-        "starts": list(kept.starts),
-        "judged": kept.n_judged,
+        "starts": list(unusual.starts),
+        "judged": unusual.n_judged,
         "seconds": len(corpus) * detector.model.clip_,
     }
-    lines = [_first_line(task, found)]
-    for document in kept.documents:
+    lines = [_first_line(task, values)]
+    for document in unusual.documents:
         rate = detector.false_alarms_per_day(document.normality)
         lines.append(replace(document, camera=task.name, false_alarms_per_day=rate).line())
     return JudgedShard(clock, "".join(f"{line}\n" for line in lines))
@@ -340,10 +340,10 @@ def _not_judged(task: JudgingTask, clock: str, reason: str) -> JudgedShard:
     return JudgedShard(clock, f"{_first_line(task, {'reason': reason})}\n")
 
 
-def _first_line(task: JudgingTask, found: Mapping[str, Any]) -> str:
-    """Return a `JudgedHeader` as a line; what was not found is as of a shard that is not judged."""
+def _first_line(task: JudgingTask, values: Mapping[str, Any]) -> str:
+    """Return a `JudgedHeader` as a line; other values are those of a shard that is not judged."""
     begins = {"habitus": "judged", "model": task.fingerprint, "rate": task.rate}
-    return json.dumps({**begins, **NOT_JUDGED, **found})
+    return json.dumps({**begins, **NOT_JUDGED, **values})
 
 
 def rank_moments(
@@ -364,18 +364,18 @@ def rank_moments(
         detection.n_cameras += seconds > 0
         detection.seconds += seconds
         judged.append((camera.camera, headers))
-    kept, share = list[Event](), detection.share
+    moments, share = list[Event](), detection.share
     for name, headers in judged:
         limit = AlarmLimit(share)
         for path, header in headers.items():
-            kept += _moments_of(header, _events_of(path, first=2), share, limit)
+            moments += _moments_of(header, _events_of(path, first=2), share, limit)
         if limit.n_held:
             detection.notes.append(f"{name}: {limit.in_words()}")
-    kept.sort(key=lambda moment: (_rank(moment), moment.camera, moment.start))
+    moments.sort(key=lambda moment: (_rank(moment), moment.camera, moment.start))
     zone = None if timezone is None else ZoneInfo(timezone)
     detection.moments = [
         replace(moment, clock=_iso(moment.start, zone))
-        for rank, moment in enumerate(kept)
+        for rank, moment in enumerate(moments)
         if moment.alarm or rank < MOST_MOMENTS
     ]
     return detection
@@ -393,17 +393,17 @@ def _moments_of(
         return []
     clip, join, rate = header["clip"], header["join"], max(CANDIDATES_PER_DAY, share)
     normality = np.full(_number(documents[-1]) + 1, np.inf)
-    normality[[_number(each) for each in documents]] = [each.normality for each in documents]
+    normality[[_number(event) for event in documents]] = [event.normality for event in documents]
     least = most_unusual(normality, join, LEAST_MOMENTS)
     of_sequence = np.searchsorted(header["starts"], np.arange(len(documents)), side="right")
-    known = [
-        _Known(replace(each, alarm=False), int(sequence), each.alarm and _rank(each) <= rate)
-        for each, sequence in zip(documents, of_sequence, strict=True)
-        if (each.alarm and _rank(each) <= rate) or _number(each) in least
+    candidates = [
+        _Candidate(replace(event, alarm=False), int(sequence), event.alarm and _rank(event) <= rate)
+        for event, sequence in zip(documents, of_sequence, strict=True)
+        if (event.alarm and _rank(event) <= rate) or _number(event) in least
     ]
-    alarming = [each.listed and _rank(each.document) <= share for each in known]
-    threshold = _threshold(header, known, alarming, share)
-    moments = _joined(header, known, alarming, Joiner(join, clip, limit), alarms=True)
+    alarming = [candidate.listed and _rank(candidate.document) <= share for candidate in candidates]
+    threshold = _threshold(header, candidates, alarming, share)
+    moments = _joined(header, candidates, alarming, Joiner(join, clip, limit), alarms=True)
 
     def is_apart(document: Event) -> bool:
         number = _number(document)
@@ -413,13 +413,17 @@ def _moments_of(
             for one in moments
         )
 
-    listed = [each.listed and is_apart(each.document) for each in known]
-    moments += _joined(header, known, listed, Joiner(join, clip, None))
-    moments += [each.document for each in known if not each.listed and is_apart(each.document)]
+    listed = [candidate.listed and is_apart(candidate.document) for candidate in candidates]
+    moments += _joined(header, candidates, listed, Joiner(join, clip, None))
+    moments += [
+        candidate.document
+        for candidate in candidates
+        if not candidate.listed and is_apart(candidate.document)
+    ]
     return [replace(moment, threshold=threshold) for moment in moments]
 
 
-class _Known(NamedTuple):
+class _Candidate(NamedTuple):
     """A document that was kept of a shard."""
 
     document: Event
@@ -431,7 +435,7 @@ class _Known(NamedTuple):
 
 def _joined(
     header: JudgedHeader,
-    known: Sequence[_Known],
+    candidates: Sequence[_Candidate],
     wanted: Sequence[bool],
     joiner: Joiner,
     *,
@@ -439,7 +443,7 @@ def _joined(
 ) -> list[Event]:
     """Join the documents of a shard that are wanted to events, alarms or not."""
     joined, after, current = list[Event | None](), 0, 0
-    for (document, sequence, _), abnormal in zip(known, wanted, strict=True):
+    for (document, sequence, _), abnormal in zip(candidates, wanted, strict=True):
         joined.append(joiner.skip(_number(document) - after))
         if sequence != current:
             joined.append(joiner.close())
@@ -460,13 +464,13 @@ def _number(document: Event) -> int:
 
 
 def _threshold(
-    header: JudgedHeader, known: Sequence[_Known], alarming: Sequence[bool], share: float
+    header: JudgedHeader, candidates: Sequence[_Candidate], alarming: Sequence[bool], share: float
 ) -> float:
     """Return the threshold of a budget, between those that were kept."""
     budgets, thresholds = zip(*header["bars"], strict=True)
     threshold = float(np.interp(np.log(share), np.log(budgets), thresholds))
-    for each, below in zip(known, alarming, strict=True):
-        normality = each.document.normality
+    for candidate, below in zip(candidates, alarming, strict=True):
+        normality = candidate.document.normality
         if below:
             threshold = max(threshold, float(np.nextafter(normality, np.inf)))
         else:
@@ -547,8 +551,8 @@ def write_moments(
         else moment
         for moment, name in zip(detection.moments, names, strict=True)
     ]
-    in_time = sorted(detection.moments, key=lambda one: (one.start, one.camera))
-    write_file(folder.events, "".join(f"{one.line()}\n" for one in in_time).encode())
+    in_time = sorted(detection.moments, key=lambda moment: (moment.start, moment.camera))
+    write_file(folder.events, "".join(f"{moment.line()}\n" for moment in in_time).encode())
     for path in pictures.glob("*.jpg"):
         if path.name not in names:
             path.unlink(missing_ok=True)
@@ -566,7 +570,7 @@ def _picture_tasks(
     addresses: Mapping[tuple[str, str], str],
 ) -> list[PictureTask]:
     """Return what is to be drawn of each recording."""
-    cameras = {name: folder.camera(name) for name in sorted({each.camera for each, _ in wanted})}
+    cameras = {name: folder.camera(name) for name in sorted({event.camera for event, _ in wanted})}
     shards = {name: like_latest(camera.shards()) for name, camera in cameras.items()}
     tasks: dict[Path, PictureTask] = {}
     for event, picture in wanted:
