@@ -118,7 +118,7 @@ SEVERAL = together(
     **READ_ANYWHERE,
 )
 DOCUMENTS = together(
-    lambda **given: habitus.DocumentSettings(**given),  # which takes long to import
+    lambda **values: habitus.DocumentSettings(**values),  # which takes long to import
     clip=option(1.0, "Seconds of video per document."),
     cell=option(8, "Side of a cell, in pixels of the analysed frame (large frames are halved)."),
     motion=option(

@@ -26,6 +26,7 @@ from habitus.site.shard_store import (
     ArchiveFolder,
     CameraFolder,
     RecordedShard,
+    is_damaged,
     like_latest,
     read_json,
     set_aside,
@@ -318,7 +319,7 @@ def learn_camera(task: LearningTask) -> LearntCamera:
         fleet = None if task.fleet is None else Fleet.load(task.fleet)
         scene, common = learn_documents(corpus, fleet, **task.options)
     except FileError as error:
-        damaged = tuple(path for path in task.paths if _is_damaged(path))
+        damaged = tuple(path for path in task.paths if is_damaged(path))
         return LearntCamera(damaged=damaged, reason="" if damaged else str(error))
     except HabitusError as error:
         return LearntCamera(reason=f"cannot be learnt: {error}")
@@ -343,11 +344,3 @@ def learn_documents(
     """
     scene = learn_scene(corpus, fleet=fleet if len(corpus) < WORTH else None, **options)
     return scene, Fleet.of_scene(scene)
-
-
-def _is_damaged(path: str) -> bool:
-    try:
-        Corpus.load(path)
-    except FileError:
-        return True
-    return False

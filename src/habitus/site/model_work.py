@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from habitus.errors import HabitusError, InvalidInputError
-from habitus.files import written_whole
+from habitus.files import write_file
 from habitus.model.inspection import matched_behaviours
 from habitus.progress import Progress
 from habitus.reporting.summaries import summarise_model
@@ -149,13 +149,10 @@ def write_description(scene: SceneModel, path: Path) -> None:
     from habitus.reporting.figures.scene import behaviour_pictures
 
     folder = path.parent / "behaviours"
-    folder.mkdir(exist_ok=True)
     pictures = behaviour_pictures(scene.model, width=PICTURE_WIDTH)
     for number, picture in enumerate(pictures, start=1):
-        with written_whole(folder / f"{number}.jpg") as temporary:
-            temporary.write_bytes(jpeg(picture))
-    with written_whole(description_of(path)) as temporary:
-        temporary.write_text(json.dumps(_behaviours(scene, path.parent)), encoding="utf-8")
+        write_file(folder / f"{number}.jpg", jpeg(picture))
+    write_file(description_of(path), json.dumps(_behaviours(scene, path.parent)).encode())
 
 
 def _behaviours(scene: SceneModel, folder: Path) -> list[dict[str, Any]]:
