@@ -134,9 +134,8 @@ class ForkServer:
     Examples
     --------
     >>> with ForkServer() as fork_server:
-    ...     child = fork_server.start_process("habitus.jobs.fork_server:echo", "hello")
-    ...     child.connection.recv(), child.wait(within=10)
-    ('hello', 0)
+    ...     fork_server.ask("builtins:len", "hello", within=10)
+    5
     """
 
     def __init__(self, preload: str = "habitus.errors") -> None:
@@ -550,8 +549,3 @@ def answer(question: tuple[Any, ...], connection: Connection) -> None:
     except OSError as error:
         result = HabitusError(str(error))
     connection.send(result)
-
-
-def echo(job: Any, connection: Connection) -> None:
-    """Send the job back."""
-    connection.send(job)

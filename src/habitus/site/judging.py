@@ -164,7 +164,7 @@ class Judging(SceneNames):
     def take(self, arrival: LiveDocument) -> Judgement | None:
         """Judge a document, and file the events that start or end with it."""
         observer, self.time = self.observer, arrival.time
-        for happening in observer.take(self._known_places(arrival)):
+        for happening in observer.take(self._within_region(arrival)):
             if isinstance(happening, EventStarted):
                 earlier = happening.event.peak - happening.event.start
                 self._start(happening.event, arrival.time - earlier / self.speed)
@@ -206,7 +206,7 @@ class Judging(SceneNames):
         )
         self.filing.add(PicturedEvent(site_event, event, self.vocabulary, self.habits, still))
 
-    def _known_places(self, arrival: LiveDocument) -> LiveDocument:
+    def _within_region(self, arrival: LiveDocument) -> LiveDocument:
         """Return a document without the words of cells that were masked when it was learnt."""
         if self._region is None:
             return arrival
