@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -49,16 +49,6 @@ def with_accepted(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> tupl
     return scene, n_unfit
 
 
-@dataclass
-class _OpenEvent:
-    """The event under way."""
-
-    id: str
-    start: float
-    """In seconds since the epoch."""
-    alarm: bool
-
-
 class Judging(SceneNames):
     """Judges documents by one model, and files the events that they make.
 
@@ -101,7 +91,8 @@ class Judging(SceneNames):
         self.thresholds: tuple[float, ...] = ()
         """Of the budget of the camera, times `SHARES`."""
         self.adjust(alerts)
-        self.event: _OpenEvent | None = None
+        self.event: SiteEvent | None = None
+        """The event under way, as it was filed last."""
         self._region = (scene.model.settings_ or {}).get("region")
         self._cells: tuple[Vocabulary, Flags] | None = None
 
@@ -172,8 +163,7 @@ class Judging(SceneNames):
                 self._end(happening)
         event, now = self.event, observer.joiner.open
         if event is not None and now is not None and not event.alarm and now.alarm:
-            event.alarm = True
-            self._file(event, now, observer.still)
+            self.event = self._file(now, event.id, event.start, observer.still)
         return observer.judgement
 
     def end_event(self) -> None:
@@ -182,29 +172,29 @@ class Judging(SceneNames):
             self._end(ended)
 
     def _start(self, event: Event, start: float) -> None:
-        self.event = _OpenEvent(self.new_id(start), start, event.alarm)
-        self._file(self.event, event, self.observer.still)
+        self.event = self._file(event, self.new_id(start), start, self.observer.still)
 
     def _end(self, ended: EventEnded) -> None:
         if self.event is not None:
-            self._file(self.event, ended.event, ended.still, ended=True)
+            event = replace(ended.event, alarm=self.event.alarm)
+            self._file(event, self.event.id, self.event.start, ended.still, ended=True)
         self.event = None
 
     def _file(
-        self, open_event: _OpenEvent, event: Event, still: Image | None, *, ended: bool = False
-    ) -> None:
-        """Have an event filed, with times of day."""
-        event = replace(event, alarm=open_event.alarm)
+        self, event: Event, id: str, start: float, still: Image | None, *, ended: bool = False
+    ) -> SiteEvent:
+        """Have an event filed, with times of day; return it so."""
         site_event = SiteEvent.of(
             event,
-            id=open_event.id,
+            id=id,
             camera_id=self.filing.folder.name,
-            start=open_event.start,
+            start=start,
             speed=self.speed,
             ended=ended,
             thresholds=self.zone_thresholds.get(event.zone, self.thresholds),
         )
         self.filing.add(PicturedEvent(site_event, event, self.vocabulary, self.habits, still))
+        return site_event
 
     def _within_region(self, arrival: LiveDocument) -> LiveDocument:
         """Return a document without the words of cells that were masked when it was learnt."""
