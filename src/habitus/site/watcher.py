@@ -443,13 +443,8 @@ class FootageThread:
     def flush(self) -> None:
         """Have all documents on disk, and wait for that."""
         done = threading.Event()
-
-        def flush(writer: FootageWriter) -> None:
-            writer.flush()
-            self.extent = writer.kept or self.extent
-            done.set()
-
-        self._tasks.add(flush)
+        self._tasks.add(FootageWriter.flush)
+        self._tasks.add(lambda writer: done.set())
         done.wait(FLUSHING)
 
     def close(self, *, within: float) -> None:
