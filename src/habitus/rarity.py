@@ -6,6 +6,7 @@ from typing import NamedTuple
 COMMON = 0.5
 """Probability from which on a document is not rare at all."""
 MINUTE, HOUR, DAY, YEAR = 60.0, 3600.0, 86_400.0, 365 * 86_400.0
+"""Seconds of each."""
 
 
 def sentence(text: str) -> str:

@@ -17,6 +17,7 @@ from habitus.errors import FileError, HabitusError
 from habitus.files import work_folder, write_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.rarity import DAY
 from habitus.scene import SceneModel, learn_scene
 from habitus.scene.fleet import WORTH, Fleet
 from habitus.schema import Count, NotNegative, Text
@@ -34,8 +35,6 @@ from habitus.site.shard_store import (
     write_json,
 )
 from habitus.version import __version__
-
-DAY = 86_400.0
 
 
 class Era(TypedDict):

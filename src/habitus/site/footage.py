@@ -29,6 +29,7 @@ from habitus.errors import FileError, HabitusError
 from habitus.files import write_file
 from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import Document, DocumentSettings
+from habitus.rarity import DAY, HOUR
 from habitus.scene.scene_model import SEGMENT, spread_numbers
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.shard_store import like_latest, shard_bytes
@@ -36,8 +37,6 @@ from habitus.video import watched_cells
 
 # Seconds of documents in a file as it is written first.
 MINUTE = 60.0
-HOUR = 3600.0
-DAY = 86_400.0
 # How files are named: by their first document, or by their hour.
 SHARD_NAME, HOUR_NAME = "%Y%m%dT%H%M%S", "%Y%m%dT%H"
 SUFFIX = ".corpus"

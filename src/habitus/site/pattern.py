@@ -15,6 +15,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from habitus.errors import InvalidInputError
+from habitus.rarity import DAY
 from habitus.site.places import FoundFile, Place, place_of
 from habitus.video.source import redacted
 
@@ -35,7 +36,6 @@ ONE_CAMERA = "camera"
 CLOCK = "%Y-%m-%dT%H-%M-%S"
 """How the start of a recording is written in the name of a file."""
 PART = re.compile(r"\{(?P<field>[^{}]*)\}|(?P<any>\*)|(?P<text>[^{}*]+)|(?P<stray>[{}])")
-DAY = 86_400.0
 # Names that are shown of those that were found in place of what the pattern says.
 SHOWN = 3
 

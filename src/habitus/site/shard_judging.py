@@ -30,7 +30,7 @@ from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.files import write_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
-from habitus.rarity import duration_in_words
+from habitus.rarity import DAY, HOUR, duration_in_words
 from habitus.scene import Detector, Event, SceneModel, events_by_line
 from habitus.scene.camera_check import CameraCheck
 from habitus.scene.detection import is_one_thing, most_unusual, unusual_documents
@@ -50,7 +50,6 @@ from habitus.site.shard_store import (
 )
 from habitus.video import Source
 
-DAY, HOUR = 86_400.0, 3600.0
 CANDIDATES_PER_DAY = 24.0
 """Expected false alarms per day and camera among the documents that are kept of shards: the budget
 can be raised up to this without judging anything again."""

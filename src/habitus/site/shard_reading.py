@@ -22,6 +22,7 @@ from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.rarity import HOUR
 from habitus.scene.events import clock
 from habitus.schema import shortened
 from habitus.site.pattern import CLOCK, Recording
@@ -53,7 +54,6 @@ OVERLAP = 60.0
 # Containers whose index is written last, and the name that it has.
 INDEXED, INDEX = frozenset([".mp4", ".mov", ".m4v"]), b"moov"
 CAMERA = "{camera}"
-HOUR = 3600.0
 
 
 class ReadingTask(NamedTuple):
