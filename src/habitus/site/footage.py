@@ -35,6 +35,8 @@ from habitus.site.pipe_messages import FootageExtent
 from habitus.site.shard_store import like_latest, shard_bytes
 from habitus.video import watched_cells
 
+# Days for which documents are kept, where nobody says otherwise.
+LEARN_DAYS = 7.0
 # Seconds of documents in a file as it is written first.
 MINUTE = 60.0
 # How files are named: by their first document, or by their hour.
@@ -106,7 +108,7 @@ class FootageWriter:
     """
 
     def __init__(
-        self, folder: Path, settings: DocumentSettings, *, learn_days: float | None = 7.0
+        self, folder: Path, settings: DocumentSettings, *, learn_days: float | None = LEARN_DAYS
     ) -> None:
         self.folder, self.settings, self.learn_days = folder, settings, learn_days
         self.notes: list[str] = []

@@ -47,6 +47,8 @@ from habitus.settings import (
 from habitus.site.event_log import EventLog, Thumbnail, lines_from_the_end
 from habitus.video import Source, watched_cells
 
+# Seconds without a frame after which a source is connected anew, where nobody says otherwise.
+PATIENCE = 10.0
 # Number of documents in a row of less than two frames after which a camera is too slow.
 SLOW_DOCUMENTS = 5
 
@@ -71,7 +73,7 @@ def watch(
     *,
     output: Address | None = None,
     stop: threading.Event | None = None,
-    patience: float = 10.0,
+    patience: float = PATIENCE,
     alerts: AlertSettings | float | None = None,
     force: bool = False,
     reading: ReadingSettings = ReadingSettings(),
@@ -211,7 +213,7 @@ def watch_events(
     settings: DocumentSettings,
     *,
     stop: threading.Event,
-    patience: float = 10.0,
+    patience: float = PATIENCE,
     camera: CameraCheck | None = None,
     raised: Sequence[RaisedAlarm] = (),
 ) -> Iterator[EventStarted | EventEnded | CameraFault | Notice | None]:
