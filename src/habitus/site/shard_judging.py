@@ -88,7 +88,12 @@ class JudgedHeader(TypedDict):
 
 
 NOT_JUDGED: dict[str, Any] = {
-    **{"bars": [], "join": 0, "clip": 0.0, "starts": [], "judged": 0, "seconds": 0.0},
+    "bars": [],
+    "join": 0,
+    "clip": 0.0,
+    "starts": [],
+    "judged": 0,
+    "seconds": 0.0,
     "reason": "",
 }
 """What a `JudgedHeader` says of a shard that was not judged, but for the reason."""
