@@ -94,8 +94,8 @@ def test_no_message_of_the_library_names_a_flag_or_a_command():
 
 def test_every_public_name_is_there():
     assert dir(habitus) == sorted(habitus.__all__)
-    assert set(habitus.__all__) < habitus._homes().keys()
-    for name in habitus._homes():
+    assert set(habitus.__all__) < set(habitus._HOMES)
+    for name in habitus._HOMES:
         assert getattr(habitus, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = habitus.nothing

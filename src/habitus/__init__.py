@@ -6,8 +6,6 @@ One function for each command (`extract`, `learn`, `detect`, `accept`, `watch`, 
 `__all__` and `dir`. Types of further results, and what commands need beside, are there by name too.
 """
 
-import re
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +96,52 @@ if TYPE_CHECKING:
     from habitus.web.backup import back_up, restore
     from habitus.web.server import serve, set_password
 
+_HOMES = {
+    name: f"habitus.{home}"
+    for home, names in {
+        "corpus": "Corpus Direction ShardedCorpus Vocabulary",
+        "errors": "DegenerateWarning FileError HabitusError InvalidInputError LearningError "
+        "VideoError WorkerError",
+        "evaluation.assessment": "Assessment",
+        "evaluation.frames": "FrameFigures PixelFigures",
+        "evaluation.label_files": "read_labels",
+        "evaluation.labels": "Label",
+        "evaluation.matching": "FoundEvents",
+        "evaluation.metrics": "Estimate",
+        "ingest.chunks": "Extraction",
+        "ingest.clips": "DocumentSettings",
+        "ingest.live": "Notice",
+        "lab.comparison.findings": "Comparison",
+        "lab.comparison.results_page": "comparison_table",
+        "lab.demonstration": "Demonstration",
+        "lab.tuning.advice": "Hyperparameters Tuning recall_in_words",
+        "lab.tuning.recall": "FoundShare RecallEstimate",
+        "lab.tuning.selection": "Choice",
+        "model": "Assignments DirichletPosterior MarkovClusteringTopicModel Parameters "
+        "Prior generate",
+        "pipeline": "accept compare demo detect evaluate extract learn parse_duration "
+        "report show tune",
+        "progress": "Progress ProgressCallback when_compiling when_connected",
+        "reporting.summaries": "CorpusSummary Likely ModelSummary summarise_corpus summarise_model",
+        "scene": "Acceptance Calibration CalibrationSettings Detection Detector Event "
+        "ExpectedAlarms "
+        "Fleet Judgement SceneModel calibrate",
+        "scene.camera_monitor": "CameraFault",
+        "scene.events": "clock",
+        "settings": "AlertSettings LearningSettings ReadingSettings",
+        "site.operations": "ArchiveLearning detect_archive learn_archive report_archive",
+        "site.overview": "ArchiveOverview CameraOverview",
+        "site.shard_judging": "ArchiveDetection",
+        "site.watching": "EventEnded EventStarted watch",
+        "video.addresses": "check_address",
+        "video.source": "redacted",
+        "web.backup": "back_up restore",
+        "web.server": "serve set_password",
+    }.items()
+    for name in names.split()
+}
+"""Where each name is defined: those of `__all__`, types of further results, what commands need."""
+
 __all__ = [
     "AlertSettings",
     "Assignments",
@@ -154,20 +198,11 @@ __all__ = [
 ]
 
 
-@cache
-def _homes() -> dict[str, str]:
-    """Return where each name is defined, as the imports above say: no other list can disagree."""
-    loader: Any = __spec__.loader
-    listed = r"^    from (habitus\.\S+) import ([^(\n]+|\([^)]+)"
-    imports = re.findall(listed, loader.get_source(__name__), re.MULTILINE)
-    return {name: home for home, names in imports for name in re.findall(r"\w+", names)}
-
-
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: `import habitus` itself costs nothing."""
-    if name not in _homes():
+    if name not in _HOMES:
         raise AttributeError(f"module 'habitus' has no attribute {name!r}")
-    return getattr(import_module(_homes()[name]), name)
+    return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
