@@ -14,7 +14,6 @@ import os
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import NamedTuple
 import av
 
 from habitus.lab import Junction, render
-from report import Row, add_output, hand_on, progress
+from report import Row, add_output, hand_on, kept_folder, progress
 
 CAMERAS, HOURS, MINUTES = 8, 24, 10
 SEEDS = (521, 522)
@@ -151,9 +150,7 @@ if __name__ == "__main__":
     parser.add_argument("--jobs", type=int, default=-1)
     add_output(parser)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        folder.mkdir(exist_ok=True)
+    with kept_folder(options.folder) as folder:
         videos = options.videos or list(rendered(folder, options.minutes))
         found = list(measure(folder, videos, options.cameras, options.hours, options.jobs))
     hand_on(found, options)

@@ -53,7 +53,7 @@ def measure(quick: bool) -> Iterator[Row]:
 def of_camera(video: Path, model: Path, folder: Path, seconds: float) -> tuple[float, int]:
     """Bytes that a camera costs, and those of the fork server alone."""
     with ForkServer(PRELOAD) as fork_server:
-        fork_server.start_process("habitus.jobs.fork_server:echo", "loaded").wait(600)
+        fork_server.ask("builtins:len", "loaded", within=600)
         alone, cameras = pss(fork_server.pid or 0), []
         for n in range(N_CAMERAS):
             own = folder / f"{video.stem}-{n}"

@@ -33,7 +33,6 @@ import json
 import signal
 import sqlite3
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -54,7 +53,7 @@ from habitus.web.answers import NewChannel
 from habitus.web.channels.push import public_key
 from habitus.web.database import EventRow, Minute, OutboxEntry
 from habitus.web.outbox import FOR_PEOPLE, FOR_PROGRAMS
-from report import Cells, progress, save, table
+from report import Cells, kept_folder, progress, save, table
 from served import Served, add_with_model, descendants, pss
 from staged import DISTURBING, LASTS, SLACK, Camera, Disturbance, counted, learnt
 
@@ -796,9 +795,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where everything is kept; made anew")
     parser.add_argument("--save", action="store_true", help="keep the rows for the documents")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        folder.mkdir(exist_ok=True)
+    with kept_folder(options.folder) as folder:
         sys.exit(0 if soak(folder, options) else 1)
 
 

@@ -12,7 +12,6 @@ per hour comes to: false alarms that are raised per hour, and events found.
 """
 
 import argparse
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,7 @@ import unseen
 from habitus.evaluation.matching import HOUR, Span, match
 from habitus.scene import learn_habits
 from habitus.scene.thresholds import runs
-from report import Cells, progress, save, table
+from report import Cells, kept_folder, progress, save, table
 from unseen import Scene
 
 SEEDS = (521, 522, 523, 524, 531, 532, 533, 534)
@@ -145,9 +144,7 @@ def main() -> None:
     if options.small:
         settings = {"normal": 60.0, "test": 45.0, **SMALL}
     normal = settings.get("normal", unseen.NORMAL) / 60
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        folder.mkdir(exist_ok=True)
+    with kept_folder(options.folder) as folder:
         cameras = list(unseen.scenes(options.seeds, normal, folder, **settings))
     n_restarts = options.restarts
     whole = [

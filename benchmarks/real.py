@@ -192,7 +192,7 @@ def judged_by_baseline(data: DataSet, name: str, run: int) -> Scores:
     protocol, normality, judged = ComparisonProtocol(), [], []
     for fold in data.folds:
         corpus = habitus.Corpus.joined([fold.train, fold.test])
-        split = SplitFootage(corpus, len(fold.train), [], [])
+        split = SplitFootage(corpus, len(fold.train), [])
         result = run_baseline(name, split, protocol, protocol.seed_of(name, run))
         normality.append(result.normality)
         judged.append(split.long_enough(protocol)[split.n_train :])

@@ -9,8 +9,10 @@ import json
 import os
 import platform
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -114,6 +116,15 @@ def main(measure: Callable[[bool], Iterable[Row | Cells]]) -> None:
     add_output(parser)
     options = parser.parse_args()
     hand_on(list(measure(options.quick)), options)
+
+
+@contextmanager
+def kept_folder(given: Path | None) -> Iterator[Path]:
+    """Give the folder for what a benchmark makes: the given one, or one that goes at the end."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        yield folder
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

@@ -24,7 +24,6 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -36,7 +35,7 @@ import numpy as np
 import psutil
 
 import habitus
-from report import save, table
+from report import kept_folder, save, table
 from staged import DISTURBING, Camera, Disturbance, counted, learnt
 
 FAULTS_EVERY = (25.0, 70.0)
@@ -285,9 +284,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where model and events are kept")
     parser.add_argument("--save", action="store_true", help="keep the rows for the documents")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        folder.mkdir(exist_ok=True)
+    with kept_folder(options.folder) as folder:
         learnt(folder)
         kills = kill_at_random(folder, options.kills, np.random.default_rng(options.seed))
         print(

@@ -15,7 +15,6 @@ again.
 
 import argparse
 import json
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -30,7 +29,7 @@ import habitus
 from habitus.evaluation.matching import Span, found_at_rates
 from habitus.evaluation.metrics import ScoredDocuments
 from habitus.scene import SceneModel, detect_events
-from report import Cells, add_output, hand_on, progress
+from report import Cells, add_output, hand_on, kept_folder, progress
 
 SEEDS = tuple(range(721, 731))
 WIDTH, HEIGHT, FPS = 256, 192, 5
@@ -306,9 +305,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where videos and corpora are kept")
     add_output(parser)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        folder.mkdir(exist_ok=True)
+    with kept_folder(options.folder) as folder:
         rows = [row for kind in options.scenes for row in measure(kind, options.seeds, folder)]
     hand_on(rows, options)
 

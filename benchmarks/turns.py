@@ -7,7 +7,6 @@ its other cues. With `--folder`, videos and corpora are kept there and used agai
 """
 
 import argparse
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +18,7 @@ import habitus
 from habitus.evaluation.matching import found_at_rates
 from habitus.evaluation.metrics import ScoredDocuments
 from habitus.scene import SceneModel
-from report import Cells, add_output, hand_on, progress
+from report import Cells, add_output, hand_on, kept_folder, progress
 from unseen import RATES, SEEDS, Scene, figures, scenes
 
 NEW_SEEDS = (611, 612, 613)
@@ -80,9 +79,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where videos and corpora are kept")
     add_output(parser)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        folder.mkdir(exist_ok=True)
+    with kept_folder(options.folder) as folder:
         groups = [options.seeds[k : k + 3] for k in range(0, len(options.seeds), 3)]
         rows = [
             row

@@ -10,7 +10,6 @@ The paper's pipeline is EM with prior 1 on the paper's words, scored by the pape
 """
 
 import argparse
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,7 +26,7 @@ from habitus.lab import Junction, render
 from habitus.lab.comparison.baselines import BASELINES, run_baseline
 from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
 from habitus.scene import learn_habits
-from report import Cells, progress, save, table
+from report import Cells, kept_folder, progress, save, table
 
 SEEDS = (531, 532, 533)
 NORMAL, TEST = 1800.0, 2400.0
@@ -162,7 +161,7 @@ def by_baseline(name: str) -> Method:
     def judge(scene: Scene) -> tuple[Array, Flags]:
         protocol = ComparisonProtocol()
         corpus = habitus.Corpus.joined([scene.train, scene.test])
-        split = SplitFootage(corpus, len(scene.train), [], [])
+        split = SplitFootage(corpus, len(scene.train), [])
         found = run_baseline(name, split, protocol, protocol.seed_of(name, 0))
         return found.normality, split.long_enough(protocol)[split.n_train :]
 
@@ -226,9 +225,7 @@ def main() -> None:
     )
     parser.add_argument("--save", action="store_true", help="keep the rows for the documents")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        folder.mkdir(exist_ok=True)
+    with kept_folder(options.folder) as folder:
         of = {length: list(scenes(options.seeds, length, folder)) for length in options.minutes}
     found = of[options.minutes[-1]]
     print(f"{sum(len(scene.spans) for scene in found)} anomalies that can be seen\n")

@@ -17,7 +17,6 @@ With `--folder`, videos and corpora are kept there and used again.
 """
 
 import argparse
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -30,7 +29,7 @@ from habitus.scene import learn_habits
 from habitus.scene.fusion import CueColumns
 from habitus.scene.habit_model import HabitModel
 from habitus.scene.thresholds import Tail, runs
-from report import Cells, add_output, hand_on, progress
+from report import Cells, add_output, hand_on, kept_folder, progress
 
 SEEDS = (31, 32, 33)
 MINUTES = 15.0
@@ -160,9 +159,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where videos and corpora are kept")
     add_output(parser)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        folder.mkdir(exist_ok=True)
+    with kept_folder(options.folder) as folder:
         rows = list(measure(options.seeds, options.minutes, folder, options.kinds))
     hand_on(rows, options)
 

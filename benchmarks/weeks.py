@@ -35,7 +35,7 @@ from habitus.lab import KINDS, Junction, render
 from habitus.lab.junction.traffic import LANES
 from habitus.settings import LearningSettings
 from habitus.site.operations import detect_archive, learn_archive
-from report import Cells, add_output, hand_on, progress
+from report import Cells, add_output, hand_on, kept_folder, progress
 from timing import n_cores
 
 FIRST, N_DAYS = date(2026, 6, 3), 14
@@ -214,8 +214,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where videos are kept")
     add_output(parser)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
+    with kept_folder(options.folder) as folder:
         rows = list(measure(options.seeds, folder, options.weather))
     hand_on(rows, options, "weeks-weather" if options.weather else None)
 

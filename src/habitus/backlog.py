@@ -21,7 +21,7 @@ class Backlog(Generic[T]):
     `write` may block, and raises OSError or HabitusError if an item cannot be written now: that
     one stays the first, and is tried again every `RETRY` seconds. `note` is called with the reason
     then, and with "" once one can be written again. At most `room` items wait; how many found no
-    room is `dropped`.
+    room is `dropped`. Any other exception ends the thread, and is raised where the next is added.
 
     Examples
     --------
@@ -44,6 +44,7 @@ class Backlog(Generic[T]):
         self._items: deque[T] = deque()
         self._changed = threading.Condition()
         self._closed, self.dropped = False, 0
+        self._fault: Exception | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -53,6 +54,8 @@ class Backlog(Generic[T]):
     def add(self, item: T) -> None:
         """Add an item, or drop it if there is no room."""
         with self._changed:
+            if self._fault is not None:
+                raise self._fault
             if self._room is not None and len(self._items) >= self._room:
                 self.dropped += 1
             else:
@@ -83,6 +86,9 @@ class Backlog(Generic[T]):
                     return
                 with self._changed:
                     self._changed.wait_for(lambda: self._closed, RETRY)
+            except Exception as error:
+                self._fault = error
+                raise
             else:
                 self._change("")
                 with self._changed:

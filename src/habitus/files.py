@@ -26,7 +26,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from habitus.errors import FileError, InvalidInputError
-from habitus.schema import FoundArray, Layout, check_layouts, check_values, decoded, shortened
+from habitus.schema import ArrayOutline, Layout, check_layouts, check_values, decoded, shortened
 
 try:
     import fcntl as _fcntl
@@ -321,11 +321,11 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
         return None
 
 
-class FoundContents(NamedTuple):
+class FileOutline(NamedTuple):
     """What a file says that it holds."""
 
     header: Any
-    arrays: dict[str, FoundArray]
+    arrays: dict[str, ArrayOutline]
     """Type and shape of each array."""
     tensors: Tensors
     """Arrays that were asked for."""
@@ -362,25 +362,23 @@ class FileFormat(NamedTuple):
         """
         return b"".join(_file_parts(self.kind, self.version, header, tensors))
 
-    def read_header(
-        self, path: str | os.PathLike[str], wanted: Sequence[str] = ()
-    ) -> FoundContents:
+    def read_header(self, path: str | os.PathLike[str], wanted: Sequence[str] = ()) -> FileOutline:
         """Read what a file says that it holds, whatever the size of its arrays.
 
         Only `read` compares the contents with their checksum. Small arrays are read by the names
         that are `wanted`, where the file has them.
         """
-        with _opened(path, self) as (file, found):
-            tensors = {name: file.get_tensor(name) for name in wanted if name in found.arrays}
-            return found._replace(tensors=tensors)
+        with _opened(path, self) as (file, outline):
+            tensors = {name: file.get_tensor(name) for name in wanted if name in outline.arrays}
+            return outline._replace(tensors=tensors)
 
     def read(self, path: str | os.PathLike[str]) -> Contents:
         """Read a file that `write` wrote; a `FileError` says what is wrong with another.
 
         Header, names, types and shapes are checked before an array is read.
         """
-        with _opened(path, self) as (file, found):
-            tensors = {name: file.get_tensor(name) for name in found.arrays}
+        with _opened(path, self) as (file, outline):
+            tensors = {name: file.get_tensor(name) for name in outline.arrays}
             metadata = file.metadata()
             digest = _digest(self.kind, metadata["version"], metadata["header"], tensors)
             if metadata.get("digest") != digest:
@@ -389,11 +387,11 @@ class FileFormat(NamedTuple):
                 tensors = {name: tensors[name] for name in self.layouts if name in tensors}
                 for name, tensor in tensors.items():
                     check_values(name, tensor, self.layouts[name])
-            return Contents(found.header, tensors)
+            return Contents(outline.header, tensors)
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str], form: FileFormat) -> Iterator[tuple[Any, FoundContents]]:
+def _opened(path: str | os.PathLike[str], form: FileFormat) -> Iterator[tuple[Any, FileOutline]]:
     """Open a file of a format, checked but for the values of its arrays.
 
     Every error becomes a `FileError` that names it.
@@ -410,11 +408,11 @@ def _opened(path: str | os.PathLike[str], form: FileFormat) -> Iterator[tuple[An
             # A safetensors file has no iteration of its own.
             slices = {name: file.get_slice(name) for name in list(file.keys())}
             arrays = {
-                name: FoundArray(array.get_dtype(), tuple(array.get_shape()))
+                name: ArrayOutline(array.get_dtype(), tuple(array.get_shape()))
                 for name, array in slices.items()
             }
             check_layouts(arrays, form.layouts or {}, form.sizes(header))
-            yield file, FoundContents(header, arrays, {})
+            yield file, FileOutline(header, arrays, {})
     except FileError as error:
         raise FileError(f"{source}: {error}") from error
     except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:

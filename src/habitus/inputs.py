@@ -77,13 +77,13 @@ def judged_sources(
     """Return all documents of sources, to be judged by one detector."""
     detector = load_detector(judge, alerts)
     camera = camera_check(judge, detector.model, output, force)
-    opened = [None if isinstance(each, Corpus) else reading.open(each)[0] for each in sources]
+    opened = [None if isinstance(item, Corpus) else reading.open(item)[0] for item in sources]
     with reading.workers() as workers:
         # Labels count from the start of the footage: nothing is skipped before it is judged.
         ingestion, judged = Ingestion(replace(reading, skip=None), workers, progress), []
-        for given, source in zip(sources, opened, strict=True):
+        for item, source in zip(sources, opened, strict=True):
             name = "the corpus" if source is None else source.name
-            corpus, notes = ingestion.read_like(detector.model, given, name, camera)
+            corpus, notes = ingestion.read_like(detector.model, item, name, camera)
             video = None if source is None or is_corpus_file(source) else source
             judged.append(JudgedSource(name, corpus, video, tuple(notes), detector))
         return judged
@@ -343,7 +343,7 @@ def check_outputs(*inputs: object, force: bool = False, **outputs: Address | Non
     Inputs are addresses, several addresses, or values, which do no harm; outputs are named by their
     kinds, see `check_output`.
     """
-    files = [file for given in inputs for file in _files(given)]
+    files = [file for value in inputs for file in _files(value)]
     wanted = {kind: Path(path) for kind, path in outputs.items() if path is not None}
     for kind, path in wanted.items():
         if kind == "film" and path.suffix.lower() != ".mp4":
@@ -372,15 +372,15 @@ def _check_thumbnails(events: Path, files: Sequence[Address]) -> None:
             )
 
 
-def _files(given: object) -> list[Address]:
+def _files(value: object) -> list[Address]:
     """Return the files among addresses that are given, the images of a folder or pattern too."""
-    if isinstance(given, list | tuple):
-        return [file for one in given for file in _files(one)]
-    if not isinstance(given, str | os.PathLike):
+    if isinstance(value, list | tuple):
+        return [file for one in value for file in _files(one)]
+    if not isinstance(value, str | os.PathLike):
         return []
     with suppress(VideoError, OSError, ValueError):  # no images, or no path at all
-        if Path(given).is_dir() or glob.has_magic(os.fspath(given)):
+        if Path(value).is_dir() or glob.has_magic(os.fspath(value)):
             from habitus.video.source import image_paths
 
-            return [given, *image_paths(os.fspath(given))]
-    return [given]
+            return [value, *image_paths(os.fspath(value))]
+    return [value]

@@ -82,7 +82,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         with suppress(RuntimeError):
             return cls(kernel)
         config: Any = numba.config
-        given = config.CACHE_DIR
+        before = config.CACHE_DIR
         try:
             folder = private_folder()
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -93,7 +93,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         except (RuntimeError, OSError):
             return None
         finally:
-            config.CACHE_DIR = given
+            config.CACHE_DIR = before
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was compiled for a signature, or None."""
@@ -221,24 +221,26 @@ def _machine_code(function: Callable[..., Any], arrays: Sequence[NDArray[Any]]) 
     array: Any = types.Array
     dispatcher: Any = numba.njit(**{**OPTIONS, "no_cpython_wrapper": True})(function)
     _for_types(dispatcher.compile)(tuple(array(from_dtype(a.dtype), a.ndim, "C") for a in arrays))
-    (found,) = dispatcher.overloads.values()
-    if found.signature.return_type != types.none:
+    (overload,) = dispatcher.overloads.values()
+    if overload.signature.return_type != types.none:
         raise TypeError(f"{function.__name__} must return nothing")
-    known: Any = ctypes.pythonapi
-    for needed in found.library._final_module.functions:
+    python: Any = ctypes.pythonapi
+    for needed in overload.library._final_module.functions:
         name = needed.name
         if needed.is_declaration and not name.startswith("llvm.") and name != DESTRUCTOR:
-            getattr(known, name)  # AttributeError: what calls it cannot be loaded without Numba
+            getattr(python, name)  # AttributeError: what calls it cannot be loaded without Numba
     word, status = ir.IntType(64), ir.IntType(32)
     n = 2 + sum(5 + 2 * array.ndim for array in arrays)
     module = ir.Module()
-    kernel = ir.Function(module, ir.FunctionType(status, [word] * n), found.fndesc.llvm_func_name)
+    kernel = ir.Function(
+        module, ir.FunctionType(status, [word] * n), overload.fndesc.llvm_func_name
+    )
     entry = ir.Function(module, ir.FunctionType(status, [word.as_pointer()]), ENTRY)
     builder = ir.IRBuilder(entry.append_basic_block())
     words = [builder.load(builder.gep(entry.args[0], [word(k)])) for k in range(n)]
     builder.ret(builder.call(kernel, words))
     calling = target_machine().emit_object(binding.parse_assembly(str(module)))
-    return joined_code(found.library._compiled_object, calling)
+    return joined_code(overload.library._compiled_object, calling)
 
 
 def _for_types(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -250,10 +252,10 @@ def _for_types(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:
     unliteral: Any = types.unliteral
 
     def compile_for_types(signature: Any) -> Any:
-        known, collecting = isinstance(signature, tuple), gc.isenabled()
+        is_concrete, collecting = isinstance(signature, tuple), gc.isenabled()
         gc.disable()
         try:
-            return compile_for(tuple(map(unliteral, signature)) if known else signature)
+            return compile_for(tuple(map(unliteral, signature)) if is_concrete else signature)
         finally:
             if collecting:
                 gc.enable()

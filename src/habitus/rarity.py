@@ -6,6 +6,7 @@ from typing import NamedTuple
 COMMON = 0.5
 """Probability from which on a document is not rare at all."""
 MINUTE, HOUR, DAY, YEAR = 60.0, 3600.0, 86_400.0, 365 * 86_400.0
+"""Seconds of each."""
 
 
 def sentence(text: str) -> str:
@@ -42,10 +43,10 @@ def rarity_in_words(normality: float, probability: float, normal: NormalFootage)
     once = probability * normal.judged_per_second, 1 / normal.seconds
     if normality < normal.lowest:  # how much rarer, the extrapolated tail says
         every = 1 / max(min(once), 1 / (2 * YEAR))
-        known = f"rarer than anything in the {duration_in_words(normal.seconds)} learnt from"
+        beyond = f"rarer than anything in the {duration_in_words(normal.seconds)} learnt from"
         if every > YEAR:
-            return f"{known}, less than once in a year"
-        return f"{known}, about once in {duration_in_words(every)}"
+            return f"{beyond}, less than once in a year"
+        return f"{beyond}, about once in {duration_in_words(every)}"
     # As it is not rarer than all of the footage, no more than the footage is needed to see it once.
     return f"about once in {duration_in_words(1 / max(once))} of normal footage"
 

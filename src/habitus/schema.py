@@ -70,18 +70,18 @@ def check_polygon(
     Traceback (most recent call last):
     habitus.errors.InvalidInputError: mask must be polygons with an area, found '0,0 4,0 8,0'
     """
-    found = shortened(repr(" ".join(f"{x:g},{y:g}" for x, y in corners)))
+    shown = shortened(repr(" ".join(f"{x:g},{y:g}" for x, y in corners)))
     what = what or f"{name} must be polygons"
     across, down = zip(*corners, strict=True)
     if max(across) < 0 or max(down) < 0 or min(across) >= width or min(down) >= height:
         raise InvalidInputError(
-            f"{what} of the frame, which has {width}x{height} pixels, found {found} outside it",
+            f"{what} of the frame, which has {width}x{height} pixels, found {shown} outside it",
             parameter=name,
         )
     following = (*corners[1:], corners[0])
     twice = sum(x * v - u * y for (x, y), (u, v) in zip(corners, following, strict=True))
     if abs(twice) < LEAST_AREA:
-        raise InvalidInputError(f"{what} with an area, found {found}", parameter=name)
+        raise InvalidInputError(f"{what} with an area, found {shown}", parameter=name)
 
 
 class Layout(NamedTuple):
@@ -97,7 +97,7 @@ class Layout(NamedTuple):
     most: float = LARGEST
 
 
-class FoundArray(NamedTuple):
+class ArrayOutline(NamedTuple):
     """Type and shape of an array in a file, before it is read."""
 
     dtype: str
@@ -141,8 +141,8 @@ def _in_words(error: "ValidationError") -> str:
     where = ".".join(map(str, first["loc"])) or "the whole"
     if first["type"] in ("value_error", "missing"):  # the reason says what was found
         return f"{shortened(where, 80)}: {reason[:1].lower()}{reason[1:]}"
-    found = shortened(repr(first["input"]))
-    return f"{shortened(where, 80)}: {reason[:1].lower()}{reason[1:]}, found {found}"
+    shown = shortened(repr(first["input"]))
+    return f"{shortened(where, 80)}: {reason[:1].lower()}{reason[1:]}, found {shown}"
 
 
 def shortened(text: str, most: int = MOST_SHOWN) -> str:
@@ -155,7 +155,9 @@ def shortened(text: str, most: int = MOST_SHOWN) -> str:
 
 
 def check_layouts(
-    found: Mapping[str, FoundArray], layouts: Mapping[str, Layout], sizes: Mapping[str, int | range]
+    arrays: Mapping[str, ArrayOutline],
+    layouts: Mapping[str, Layout],
+    sizes: Mapping[str, int | range],
 ) -> None:
     """Raise FileError unless the arrays of a file have the types and shapes that they must have.
 
@@ -163,13 +165,13 @@ def check_layouts(
     has them. Arrays without a layout are not looked at.
 
     >>> square = {"a": Layout(REAL, ("n", "n"))}
-    >>> check_layouts({"a": FoundArray("F64", (2, 3))}, square, {})
+    >>> check_layouts({"a": ArrayOutline("F64", (2, 3))}, square, {})
     Traceback (most recent call last):
     habitus.errors.FileError: the array a must have n = 2 in place of 3, found (2, 3)
     """
     lengths = dict(sizes)
     for name, layout in layouts.items():
-        array = found.get(name)
+        array = arrays.get(name)
         if array is None:
             if layout.required:
                 raise FileError(f"the array {name} is missing")

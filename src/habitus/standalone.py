@@ -172,8 +172,8 @@ class CodePlace(NamedTuple):
         for folder in self.folders:
             with suppress(OSError):
                 if _is_trusted(folder):
-                    kept = (folder / self.name).read_bytes()
-                    digest, code = kept[:DIGEST], kept[DIGEST:]
+                    contents = (folder / self.name).read_bytes()
+                    digest, code = contents[:DIGEST], contents[DIGEST:]
                     if digest == self._digest(code):
                         return code
         return None
@@ -207,10 +207,10 @@ class CodePlace(NamedTuple):
 
 def _folders(source: Path) -> Iterator[Path]:
     """Yield where code may be kept: as Numba does it, then a folder among temporary files."""
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    if given:
-        own = hashlib.sha256(bytes(source.parent)).hexdigest()[:16]
-        yield Path(given, f"{source.parent.name}-{own}")
+    cache_folder = os.environ.get("NUMBA_CACHE_DIR")
+    if cache_folder:
+        digest = hashlib.sha256(bytes(source.parent)).hexdigest()[:16]
+        yield Path(cache_folder, f"{source.parent.name}-{digest}")
         return
     yield source.parent / BESIDE
     with suppress(RuntimeError):  # no home
@@ -245,7 +245,7 @@ def _machine() -> str:
 
     numba = Path(str(getattr(find_spec("numba"), "origin", None))).with_name("_version.py").stat()
     settings = {k: v for k, v in os.environ.items() if k.startswith("NUMBA_")}
-    found = (
+    facts = (
         binding.get_process_triple(),
         binding.get_host_cpu_name(),
         binding.get_host_cpu_features().flatten(),
@@ -253,7 +253,7 @@ def _machine() -> str:
         (numba.st_mtime_ns, numba.st_size),
         sorted(item for item in settings.items() if item[0] not in NO_MATTER),
     )
-    return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
 def _function_of(code: bytes) -> Any:

@@ -39,7 +39,6 @@ def test_words_and_places_are_inverse(kind):
     assert set(places.speeds) == set(range(speeds))
     assert vocabulary.n_words == 5 * 7 * directions * speeds
     assert vocabulary.kind == kind
-    assert vocabulary.fine == (kind == "fine")
 
 
 @pytest.mark.parametrize(
@@ -113,16 +112,6 @@ def test_cells_and_moves_number_the_places_of_words(kind):
     assert np.array_equal(vocabulary.cells(words), rows * 7 + columns)
     assert np.array_equal(vocabulary.moves(words), directions * vocabulary.speeds + speeds)
     assert vocabulary.n_cells * vocabulary.per_cell == vocabulary.n_words
-
-
-@pytest.mark.parametrize("further", [(), (3,)])
-def test_values_per_word_by_cell(further):
-    vocabulary = Vocabulary(2, 3, speeds=2)
-    values = np.random.default_rng(0).random((vocabulary.n_words, *further))
-    by_cell = vocabulary.by_cell(values)
-    for word in range(vocabulary.n_words):
-        value = by_cell[vocabulary.cells(word), vocabulary.moves(word)]
-        assert np.array_equal(value, values[word])
 
 
 @pytest.mark.parametrize(

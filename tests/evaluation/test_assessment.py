@@ -102,6 +102,8 @@ def test_all_figures_are_plain_json(judged, found):
 def test_labels_that_end_before_the_first_document_do_not_count(judged):
     labels = [Label(50, 60), Label(1, 9), Label(8, 12, "x")]
     assert labels_since(labels, 10.0) == [Label(10.0, 12, "x"), Label(50, 60)]
+    twice = [Label(50, 60, "x", (0, 0, 9, 9)), Label(50, 60, "x")]
+    assert labels_since(twice, 10.0) == twice
     found = evaluate_model(detector_of(judged.model), judged.corpus, judged.labels, skip=100.0)
     assert found.n_documents == len(judged.corpus) - 100
     assert found.labels == [label for label in judged.labels if label.end > 100]

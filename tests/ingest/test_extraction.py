@@ -191,7 +191,7 @@ def compared_of(frames):
 def test_coarser_words_of_decoded_video_are_sums_of_its_fine_words(street, words):
     fine = extract_corpus([street]).corpus
     summed = extract_corpus([street], DocumentSettings(words=words)).corpus
-    assert fine.vocabulary.fine
+    assert fine.vocabulary.kind == "fine"
     assert fine.vocabulary.scale == 1
     assert fine.counts.nnz > summed.counts.nnz > 1000
     assert same(getattr(fine, words), summed)

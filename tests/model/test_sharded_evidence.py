@@ -15,7 +15,7 @@ from habitus import (
     MarkovClusteringTopicModel,
     ShardedCorpus,
 )
-from habitus.corpus.shards import ThreadPasses
+from habitus.corpus.shards import ShardPasses
 from habitus.model import em, expected_counts, inspection, starts, vb
 from habitus.model.expected_counts import ShardedEvidence, expect, gather
 from habitus.model.generate import generate
@@ -145,7 +145,7 @@ def test_the_result_depends_on_the_shards_alone(parts, paths, learning):
     assert all(each == found[0] for each in found)
 
 
-class Shuffled(ThreadPasses):
+class Shuffled(ShardPasses):
     """Workers that finish in another order than they are given work."""
 
     def map(self, function, numbers, **options):
@@ -348,7 +348,7 @@ def test_shards_may_be_empty(parts):
     np.testing.assert_allclose(model.belief_, other.belief_, rtol=1e-9, atol=1e-12)
 
 
-class RemotePasses(ThreadPasses):
+class RemotePasses(ShardPasses):
     """Workers in other processes: what they are to do and what they answer is pickled."""
 
     def map(self, function, numbers, **options):
@@ -363,7 +363,7 @@ class RemotePasses(ThreadPasses):
 def test_passes_can_be_sent_to_workers_elsewhere(parts, learning, monkeypatch):
     options = FIT | {"learning": learning, "n_iterations": 3}
     here = MarkovClusteringTopicModel(4, 3, **options).fit(ShardedCorpus.of(parts))
-    monkeypatch.setattr("habitus.corpus.shards.ThreadPasses", RemotePasses)
+    monkeypatch.setattr("habitus.corpus.shards.ShardPasses", RemotePasses)
     there = MarkovClusteringTopicModel(4, 3, **options).fit(ShardedCorpus.of(parts))
     assert bits(here) == bits(there)
 

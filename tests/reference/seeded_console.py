@@ -19,7 +19,7 @@ import numpy as np
 from sqlalchemy import insert
 
 import habitus
-from habitus.lab.junction import Anomaly, Junction, to_bgr
+from habitus.lab import Anomaly, Junction, to_bgr
 from habitus.scene.events import TrackPoint
 from habitus.scene.localisation import Box
 from habitus.site.journal import unusualness
@@ -522,7 +522,7 @@ def _learn(console: Console, place: Place) -> None:
     """Learn a model of a camera from two minutes without anomalies."""
     from habitus.ingest.clips import DocumentSettings
     from habitus.ingest.extraction import extract_corpus
-    from habitus.lab.junction import render
+    from habitus.lab import render
     from habitus.scene import learn_scene
     from habitus.site.model_work import write_description
     from habitus.video import Source

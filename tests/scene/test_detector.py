@@ -388,7 +388,7 @@ def test_judgements_hold_plain_finite_numbers(models):
 def test_a_model_of_the_papers_words_judges_fine_words(models, measure):
     later = sampled(60, 5, lengths=[20, 40])
     fine = refined(later)
-    assert fine.vocabulary.fine
+    assert fine.vocabulary.kind == "fine"
     one, other, live = (detector_of(models, "em", measure=measure) for _ in range(3))
     expected = list(one.judge(later))
     for found, wanted in zip(other.judge(fine), expected, strict=True):

@@ -102,7 +102,7 @@ def test_faster_is_one_group_faster(made):
         assert len(np.unique(faster[below])) <= 1
         if changed.any():
             assert_group(before, changed, vocabulary)
-    if vocabulary.fine:
+    if vocabulary.kind == "fine":
         assert steps == set(range(FASTER[0], FASTER[1] + 1))
 
 
@@ -115,7 +115,7 @@ def test_all_faster_is_every_vote(made):
         expected = np.minimum(before.speeds + step, vocabulary.speeds - 1)
         assert np.array_equal(after.speeds, expected)
         steps.add(int(step))
-    if vocabulary.fine:
+    if vocabulary.kind == "fine":
         assert steps == set(range(ALL_FASTER[0], ALL_FASTER[1] + 1))
 
 

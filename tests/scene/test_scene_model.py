@@ -13,6 +13,9 @@ from habitus import (
     ShardedCorpus,
     Vocabulary,
 )
+from habitus.corpus.stands import StandingCells
+from habitus.habits.standing import N_CLASSES, StandingCounts
+from habitus.habits.turns import TurnCounts
 from habitus.habits.votes import BLOCK, votes_of, votes_of_corpus
 from habitus.scene import SceneModel, detect_events, learn_habits, learn_scene
 from habitus.scene.habit_model import MOST_REMEMBERED
@@ -261,6 +264,23 @@ def test_what_lies_between_two_documents_of_an_event_is_normal_with_it(scene, al
     assert scene.accept(event).scene.withdraw(event).habits.accepted == ()
     apart = replace(event, track=(points[0], replace(b, time=12.0)), end=13.0)
     assert len(scene.accept(apart).scene.habits.accepted) == 2
+
+
+def test_accepting_counts_nothing_anew(scene, alarms):
+    """With hundreds of events that were called normal, a camera would be busy for minutes."""
+    turns = TurnCounts(np.full((GRID.n_cells, 4, 4), 0.3), np.full(4, 9.0))
+    stood = StandingCounts(np.full((GRID.n_cells, N_CLASSES), 0.1), 9.0)
+    accepted = replace(scene.habits, turns=turns, stood=stood)
+    stands = StandingCells(np.array([5, 6]), np.array([20, 20]), known=True)
+    for event, times in zip(alarms, (1.0, 3.0), strict=False):
+        (moment,) = scene.accept(event).scene.habits.accepted
+        accepted = accepted.accept(moment.votes, clock=60, standing=stands, times=times)
+    anew = replace(accepted)
+    for name in ("all_counts", "all_turns", "all_stood"):
+        kept = vars(vars(accepted)[name])
+        for part, value in vars(getattr(anew, name)).items():
+            assert np.array_equal(kept[part], value), (name, part)
+    assert (accepted.all_turns.documents == 13).all()
 
 
 def test_withdrawing_gives_back_the_former_model_to_the_bit(scene, alarms, tmp_path):

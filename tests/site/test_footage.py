@@ -14,6 +14,7 @@ from habitus.corpus.clocks import minute_of
 from habitus.corpus.documents import FORMAT, Condition, Corpus
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.ingest.clips import Document, DocumentSettings
+from habitus.site import footage
 from habitus.site.footage import (
     MOST_HELD,
     FootageWriter,
@@ -234,6 +235,27 @@ def test_old_footage_is_deleted_and_foreign_files_are_not(tmp_path):
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["20260301T105000.corpus", "20260301T105100.corpus", "notes.corpus"]
     assert writer.kept == (120.0, START, START + 120)
+
+
+def test_footage_that_is_thinned_while_it_is_read_is_still_that_of_its_times(tmp_path, monkeypatch):
+    """What was called unusual is not learnt from, wherever it is in the file by then."""
+    write(tmp_path, 2 * HOUR + 600)
+    join_hours(tmp_path, START + 4 * HOUR)
+    files = footage._files
+
+    def read_before(folder, notes):
+        described = files(folder, notes)
+        monkeypatch.undo()
+        thin(folder, 0.25, START + 4 * HOUR)
+        return described
+
+    monkeypatch.setattr(footage, "_files", read_before)
+    excluded = START + 1000, START + 5000
+    corpus, notes = read_footage(tmp_path, excluded=[excluded])
+    assert notes == []
+    assert same(corpus, (corpus.times - START).astype(int))
+    assert 600 < len(corpus) < 2 * HOUR / 3
+    assert not ((corpus.times >= excluded[0]) & (corpus.times < excluded[1])).any()
 
 
 def test_nothing_is_nothing(tmp_path):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from habitus.errors import FileError, InvalidInputError
@@ -16,7 +17,7 @@ from habitus.scene.scene_model import SceneModel
 from habitus.scene.thresholds import AlarmLimit, RaisedAlarm
 from habitus.site.filing import Filing
 from habitus.site.journal import SiteEvent, filed_events
-from habitus.site.judging import Judging, with_accepted
+from habitus.site.judging import Judging, TaughtScene, with_accepted
 from habitus.site.pipe_messages import AlertOrder, Report
 from habitus.site.zones import DAYS, WeekHours, Zone
 from habitus.video import Reader, Source
@@ -181,6 +182,39 @@ def test_what_was_accepted_is_counted_as_normal(
     assert again.habits is not None
     assert plain.habits.all_counts.n_documents < taught.habits.all_counts.n_documents
     assert again.habits.all_counts.n_documents == taught.habits.all_counts.n_documents
+
+
+def test_what_was_counted_as_normal_is_not_counted_anew(
+    arrivals: list[LiveDocument], model: Path, filing: Filing
+):
+    """A camera would stand still at each review once there are hundreds."""
+    judging, calls, taught = judging_of(model, filing), [0], TaughtScene()
+    for arrival in arrivals:
+        judging.take(arrival)
+    judging.end_event()
+    soon(lambda: filed(filing, "ended"))
+    (event,) = (entry.details for entry in filed(filing, "ended"))
+    later = {**event, "track": event["track"][:1]}
+
+    def counting() -> None:
+        calls[0] += 1
+
+    for accepted, n_counted in (
+        ([event], 1),
+        ([event, later], 1),
+        ([event, later], 0),
+        ([later], 1),
+        ([], 0),
+        ([event, later, later], 3),
+    ):
+        calls[0] = 0
+        habits = taught.scene(model, accepted, counting).habits
+        assert calls == [n_counted]
+        anew = with_accepted(SceneModel.load(model), accepted)[0].habits
+        assert habits is not None
+        assert anew is not None
+        assert np.array_equal(habits.all_counts.speed, anew.all_counts.speed)
+        assert habits.all_counts.n_documents == anew.all_counts.n_documents
 
 
 UPPER = ((0.0, 16.0), (192.0, 16.0), (192.0, 72.0), (0.0, 72.0))

@@ -48,6 +48,8 @@ OPTIONS = {
     "timezone": "UTC",
 }
 """Small models, one process."""
+AS_USUAL = {"patterns": [], "timezone": None, "documents": {}, "fast": False}
+"""How an archive reads its recordings."""
 
 
 @pytest.fixture(scope="module")
@@ -195,8 +197,7 @@ def test_a_recording_that_is_being_written_waits(site, masters):
 
 def read_here(site, **options):
     recordings = find_recordings([Pattern(f"{site}/recordings/{PATTERN}")], timezone="UTC")
-    folder, settings = ArchiveFolder(site / "site"), DocumentSettings()
-    return read_new(folder, recordings, settings, HereWorkers(), **options)
+    return read_new(ArchiveFolder(site / "site"), recordings, AS_USUAL, HereWorkers(), **options)
 
 
 def without_index(path):
@@ -230,9 +231,7 @@ def test_a_recording_that_changes_while_it_is_read_waits(masters, tmp_path):
                     file.write(b"more")
                 yield number, function(task)
 
-    found = read_new(
-        ArchiveFolder(tmp_path / "site"), [recording], DocumentSettings(), Growing(), settled=0
-    )
+    found = read_new(ArchiveFolder(tmp_path / "site"), [recording], AS_USUAL, Growing(), settled=0)
     (waiting,) = found.waiting
     assert "it changed while it was read" in waiting
     assert CameraFolder(tmp_path / "site/north").shards() == []
@@ -274,7 +273,7 @@ def test_a_recording_whose_worker_dies_each_time_is_named_and_the_rest_goes_on(m
                 yield number, function(item)
 
     recordings = find_recordings([Pattern(f"{tmp_path}/recordings/{PATTERN}")])
-    assert read_new(site, recordings, DocumentSettings(), Dying()).n_read == 2
+    assert read_new(site, recordings, AS_USUAL, Dying()).n_read == 2
     assert len(started) == 3
     (unread,) = site.camera("north").unread().values()
     assert unread["reason"].startswith("the process that worked on it died 3 times")
@@ -506,7 +505,7 @@ def test_recordings_of_one_size_are_not_taken_for_each_other(site):
     camera.put_shard(shard.clock, shard_bytes(Corpus.load(shard.path), origin))
     file = FoundFile("9.mp4", f"{site}/9.mp4", origin["size"], "", None)
     other = Recording("north", f"{DAY}T12-09-00", shard.start + 540, file)
-    read_new(ArchiveFolder(site / "site"), [other], DocumentSettings(), HereWorkers())
+    read_new(ArchiveFolder(site / "site"), [other], AS_USUAL, HereWorkers())
     assert shard.path.exists()
 
 

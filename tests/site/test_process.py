@@ -5,7 +5,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from multiprocessing.connection import wait
+from multiprocessing.connection import Pipe, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ import cv2
 import pytest
 
 from habitus.jobs.fork_server import ForkServer
+from habitus.site import watcher
 from habitus.site.journal import SiteEvent, filed_events
 from habitus.site.pipe_messages import (
     AlertOrder,
@@ -26,6 +27,7 @@ from habitus.site.pipe_messages import (
     PictureSize,
     Remark,
     Report,
+    ServerLink,
     StateChanged,
     UseModel,
 )
@@ -118,6 +120,25 @@ def test_a_file_plays_as_a_camera_again_and_again(camera: Start, video: Path, mo
     assert len(ended) == 2, "one event in each turn, and none because of the turn"
     names = {report.name for report in seen.all(NewEntry)}
     assert {path.name for path in (seen.process.job.folder / "journal").iterdir()} == names
+
+
+def test_a_camera_gives_signs_of_life_while_it_counts_what_is_normal(
+    fork_server: ForkServer, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Hundreds of events take longer than a process may be silent."""
+    monkeypatch.setattr(watcher, "BEAT_EVERY", 0.0)
+    ours, theirs = Pipe()
+    accepted = ({"habitus": "event"},) * 5
+    options = {"local": True}
+    job = CameraJob("camera", tmp_path, "-", options=options, model=str(model), accepted=accepted)
+    link = ServerLink(theirs)
+    watcher.Watcher(job, link, fork_server).close()
+    link.close(within=LONG)
+    reports = list[Report]()
+    while ours.poll():
+        reports.append(ours.recv())
+    assert [type(report) for report in reports].count(FootageExtent) == 5
+    ours.close()
 
 
 def test_an_event_is_filed_with_its_pictures_and_its_clip(camera: Start, turn: Path, model: Path):

@@ -2,6 +2,7 @@ import contextlib
 import io
 import json
 import logging
+import sqlite3
 import threading
 import zipfile
 from collections.abc import Callable
@@ -213,6 +214,44 @@ def test_a_damaged_backup_changes_nothing(console: Console, given: Path, damage:
     assert cameras(data) == {"north", "later"}
     assert any("nothing was changed" in line for line in lines)
     assert not (data / "before-restore").exists()
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        "UPDATE events SET clip = '/etc/passwd'",
+        "UPDATE events SET heat = '../../../secret.key'",
+        "UPDATE events SET camera_id = '../../..'",
+        "UPDATE cameras SET model = '/etc/passwd'",
+        "UPDATE cameras SET id = '../../..'",
+    ],
+)
+def test_a_forged_backup_names_no_other_files(
+    console: Console, tmp_path: Path, forgery: str
+) -> None:
+    """They would be shown to viewers, or deleted as what is too old."""
+    add_camera(console)
+    with console.database.transaction() as session:
+        store.ingest(session, "north", entry("a1", thumbnail="a1.jpg"))
+    with closing(sqlite3.connect(console.settings.data / "habitus.sqlite")) as database, database:
+        database.execute(forgery)
+    back_up(console.settings.data, tmp_path / "forged.backup")
+    with pytest.raises(habitus.FileError, match="names a file that no backup has"):
+        check(tmp_path / "forged.backup", console.settings)
+
+
+@pytest.mark.parametrize("missing", ["secret.key", "habitus.sqlite"])
+def test_a_backup_without_its_database_or_key_is_refused(
+    console: Console, given: Path, missing: str
+) -> None:
+    """Its passwords could not be read, or nothing would be left."""
+    with zipfile.ZipFile(given) as archive:
+        files = {name: archive.read(name) for name in archive.namelist() if name != missing}
+    with zipfile.ZipFile(given, "w") as archive:
+        for name, held in {**files, "cameras/north/events/a1.jpg": b"x"}.items():
+            archive.writestr(name, held)
+    with pytest.raises(habitus.FileError, match=f"it has no {missing}"):
+        check(given, console.settings)
 
 
 @pytest.mark.parametrize("n_renames", range(1, 9))

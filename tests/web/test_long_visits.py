@@ -8,7 +8,7 @@ from typing import Any
 from playwright.sync_api import expect
 from sqlalchemy import delete
 
-from habitus.lab.junction import Junction, render
+from habitus.lab import Junction, render
 from habitus.web import administration
 from habitus.web.answers import CameraChanges, NewCamera, NewUser
 from habitus.web.database import Login, Role

@@ -143,6 +143,10 @@ def test_a_browser_is_tried_before_it_is_added(console: Console, service: PushSe
     assert channel.name == "admin: Chrome on Android"
     assert channel.shown_settings == {"url": f"http://127.0.0.1:{service.server_port}/..."}
     assert [news["title"] for news in service.shown] == 2 * ["habitus: a test message"]
+    service.status = 503
+    with pytest.raises(DeliveryError, match="503"):
+        administration.add_device(console, ADMIN, device)
+    assert [one.id for one in console.database.read(_channels)] == [channel.id], "it stays"
     administration.remove_device(console, "admin", service.endpoint)
     assert console.database.read(_channels) == []
 

@@ -259,6 +259,29 @@ def test_a_disk_that_others_fill_costs_clips_and_nothing_that_was_called_unusual
     assert "nearly full" in cameras.bulletin.notices()[0].text
 
 
+def test_a_full_disk_costs_no_clip_where_thinner_documents_make_room(
+    cameras: Console, fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(cameras, "a", START)
+    documents = cameras.settings.camera_folder("north") / "documents"
+    with (documents / "20250615T15.corpus").open("wb") as file:
+        file.truncate(100 * MB)
+    disk, free = retention.shutil.disk_usage("/"), [retention.LEAST_FREE - 50 * MB]
+
+    def thin(target: str, folder: Path, share: float, now: float, *, within: float) -> None:
+        free[0] += round((1 - share) * 200 * MB)
+
+    def usage(folder: Path) -> Any:
+        return disk._replace(total=100_000 * MB, free=free[0])
+
+    monkeypatch.setattr(fork_server, "ask", thin)
+    monkeypatch.setattr(retention.shutil, "disk_usage", usage)
+    cameras.supervisor = Mock(fork_server=fork_server, learner=Mock(now=None))
+    keep_quota(cameras)
+    assert free == [retention.LEAST_FREE]
+    assert left(cameras) == {"a": "PC"}
+
+
 def test_uploads_move_with_the_data_folder(cameras: Console) -> None:
     used = aged(cameras.settings.uploads / "used.mp4", 40)
     address = "/before/uploads/used.mp4"

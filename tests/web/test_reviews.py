@@ -1,12 +1,14 @@
 import asyncio
+import time
+from unittest.mock import Mock
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 import habitus
 from habitus.web import queries, reviews, store
 from habitus.web.bulletin import News
-from habitus.web.database import EventRow
+from habitus.web.database import CameraRow, EventRow
 from habitus.web.server import Console
 from reference.consoles import START, add_camera, entry, event_json
 
@@ -69,6 +71,25 @@ def test_what_is_unusual_is_never_learnt_from(cameras: Console) -> None:
     with cameras.database.session() as session:
         spans = reviews.never_learnt(session, "north")
     assert spans == [(START + 10, START + 13), (START + 30, START + 33)]
+
+
+@pytest.mark.parametrize(("meanwhile", "silenced_by"), [("normal", "e0"), (None, None)])
+def test_what_is_taken_back_while_others_are_judged_silences_none(
+    cameras: Console, meanwhile: str | None, silenced_by: str | None
+) -> None:
+    """They would never come to be reviewed."""
+
+    def judged_again(*question: object, within: float) -> list[int]:
+        reviews.review_all(cameras, ["e0"], meanwhile, "bob")
+        return [0]
+
+    with cameras.database.transaction() as session:
+        session.get_one(CameraRow, "north").model = "model-1.habitus"
+        session.execute(update(EventRow).values(start=time.time()))
+    cameras.supervisor = Mock(fork_server=Mock(ask=judged_again))
+    (silenced,) = reviews.review(cameras, "e0", "normal", "ann").silenced
+    with cameras.database.session() as session:
+        assert session.get_one(EventRow, silenced.id).silenced_by == silenced_by
 
 
 def test_pages_are_told(console: Console) -> None:

@@ -132,6 +132,9 @@ def test_a_process_knows_the_latest_alarms_of_each_budget(console: Console, play
                 event = event_json(zone=zone)
                 said = entry(f"{zone}{number}", start=starts + number, event=event, normality=-9.0)
                 store.ingest(session, "north", said)
+                ahead = time.time() + 30 * 86_400 + number  # of a clock that ran ahead
+                said = entry(f"{zone}{number}-", start=ahead, event=event, normality=-9.0)
+                store.ingest(session, "north", said)
     with console.database.session() as session:
         found = store.latest_alarms(session, session.get_one(CameraRow, "north"))
     assert {type(alarm) for alarm in found} == {tuple}  # rows would load SQLAlchemy in a camera

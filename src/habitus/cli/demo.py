@@ -34,11 +34,11 @@ def _show(demonstration: "habitus.Demonstration", output: Path) -> None:
     rows = table("when", "what happened", "rank", "what habitus says", left=range(4))
     for anomaly, k in zip(demonstration.truth, demonstration.ranked.found_by, strict=True):
         when = f"{clock(anomaly.start)}-{clock(anomaly.end)}"
-        rank, said = "-", f"not among the {len(detection.moments)} most unusual moments"
+        rank, sentence = "-", f"not among the {len(detection.moments)} most unusual moments"
         if k is not None:
             event = detection.moments[k]
-            rank, said = str(k + 1), f"{'' if event.alarm else 'no alarm; '}{event.explanation}"
-        rows.add_row(when, anomaly.kind, rank, said)
+            rank, sentence = str(k + 1), f"{'' if event.alarm else 'no alarm; '}{event.explanation}"
+        rows.add_row(when, anomaly.kind, rank, sentence)
     console, budget = Screen(), demonstration.alerts_per_day
     console.print(
         f"learnt from {clock(demonstration.learnt_seconds)} of a junction, then judged "

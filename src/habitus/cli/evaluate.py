@@ -182,8 +182,8 @@ def _documents(assessment: habitus.Assessment) -> Table:
 
 def _cells(e: habitus.Estimate) -> tuple[str, str, str]:
     """Return value, chance level and interval in words."""
-    known = isfinite(e.low) and isfinite(e.high)  # not of a handful of documents
-    return f"{e.value:.3f}", f"{e.chance:.3f}", f"{e.low:.3f} to {e.high:.3f}" if known else "-"
+    bounded = isfinite(e.low) and isfinite(e.high)  # not of a handful of documents
+    return f"{e.value:.3f}", f"{e.chance:.3f}", f"{e.low:.3f} to {e.high:.3f}" if bounded else "-"
 
 
 def _name(name: str, assessment: habitus.Assessment) -> str:

@@ -118,7 +118,7 @@ SEVERAL = together(
     **READ_ANYWHERE,
 )
 DOCUMENTS = together(
-    lambda **given: habitus.DocumentSettings(**given),  # which takes long to import
+    lambda **values: habitus.DocumentSettings(**values),  # which takes long to import
     clip=option(1.0, "Seconds of video per document."),
     cell=option(8, "Side of a cell, in pixels of the analysed frame (large frames are halved)."),
     motion=option(
@@ -184,15 +184,15 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             parameters.append(_keyword(name, hints[name], parameter.default))
 
     @functools.wraps(function)
-    def run(context: typer.Context, **given: Any) -> None:
-        given = {name: plain(value) for name, value in given.items()}
+    def run(context: typer.Context, **values: Any) -> None:
+        values = {name: plain(value) for name, value in values.items()}
         if "context" in hints:
-            given["context"] = context
+            values["context"] = context
         try:
             check_surroundings()
             for name, (kind, options) in groups.items():
-                given[name] = kind(**{each: given.pop(each) for each in options})
-            function(**given)
+                values[name] = kind(**{option: values.pop(option) for option in options})
+            function(**values)
         except HabitusError as error:
             say(error_line(error, context), err=True)
             raise typer.Exit(1) from error
@@ -202,16 +202,16 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _keyword(name: str, hint: Any, given: Any = None) -> inspect.Parameter:
+def _keyword(name: str, hint: Any, option: Any = None) -> inspect.Parameter:
     """Return a parameter as Typer reads it."""
     default: Any = inspect.Parameter.empty
-    if isinstance(given, _Option):
-        default = default if given.default is ... else given.default
-        if given.choice:
-            named = [(value, value) for value in given.choice]
+    if isinstance(option, _Option):
+        default = default if option.default is ... else option.default
+        if option.choice:
+            named = [(value, value) for value in option.choice]
             choice = StrEnum("Choice", named)  # type: ignore[misc]
             hint, default = (choice | None, None) if default is None else (choice, choice(default))
-        hint = Annotated[hint, given.info]
+        hint = Annotated[hint, option.info]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 

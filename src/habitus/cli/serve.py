@@ -71,8 +71,8 @@ def serve(
     console until a password is set. It ends with Ctrl-C or SIGTERM, with nothing lost.
     Example: habitus serve --demo
     """
-    if said := _upkeep(upkeep, data, database):
-        say(said)
+    if message := _upkeep(upkeep, data, database):
+        say(message)
         return
     with stopped_by_signals() as stop:
         habitus.serve(
@@ -98,7 +98,7 @@ def _upkeep(upkeep: dict[str, Any], data: str, database: str | None) -> str:
         habitus.restore(restore, data, database=database)
         return f"restored to {data}"
     set_password = upkeep["set_password"]
-    password = _asked() if set_password else _given(upkeep["password_file"])
+    password = _typed_password() if set_password else _service_password(upkeep["password_file"])
     if password is not None:
         habitus.set_password(data, password, database=database, again=set_password)
     if set_password:
@@ -106,7 +106,7 @@ def _upkeep(upkeep: dict[str, Any], data: str, database: str | None) -> str:
     return ""
 
 
-def _asked() -> str:
+def _typed_password() -> str:
     """Return a password that was typed twice, or the first line of what is not a terminal."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
@@ -114,7 +114,7 @@ def _asked() -> str:
     return password
 
 
-def _given(file: str | None) -> str | None:
+def _service_password(file: str | None) -> str | None:
     """Return the password that a service is given, if any."""
     if file is None:
         return os.environ.get("HABITUS_PASSWORD") or None

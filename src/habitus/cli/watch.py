@@ -80,7 +80,7 @@ def _show(happenings: Iterable[object], errors: ErrorLines, out: OutputLines | N
             errors.add(f"{happening.clock}  {happening.explanation}")
         elif isinstance(happening, habitus.EventStarted):
             event = happening.event
-            said = "; ".join(part for part in (event.explanation, event.rarity) if part)
-            errors.add(f"{event.clock}  {said}")
+            sentence = "; ".join(part for part in (event.explanation, event.rarity) if part)
+            errors.add(f"{event.clock}  {sentence}")
         elif isinstance(happening, habitus.Notice):
             errors.add(f"note: {happening.text}")

@@ -418,17 +418,14 @@ class Corpus:
             )
         opens = self.first[chosen] | (np.diff(chosen, prepend=-2) > 1)
         starts = np.append(np.flatnonzero(opens), len(chosen))
-        return type(self)(
+        return replace(
+            self,
             entries=self.entries.take(chosen),
             times=self.times[chosen],
             lengths=np.diff(starts),
-            vocabulary=self.vocabulary,
             n_frames=None if self.n_frames is None else self.n_frames[chosen],
             conditions=self.conditions[chosen],
             clocks=self.clocks[chosen],
-            picture=self.picture,
-            looks=self.looks,
-            settings=self.settings,
             standing=self.standing.take(chosen),
         )
 
@@ -498,17 +495,15 @@ class Corpus:
         if len(corpora) == 1:
             return first
         n_frames = [corpus.n_frames for corpus in corpora if corpus.n_frames is not None]
-        return cls(
+        return replace(
+            first,
             entries=SparseCounts.joined([corpus.entries for corpus in corpora]),
             times=np.concatenate([corpus.times for corpus in corpora]),
             lengths=np.concatenate([corpus.lengths for corpus in corpora]),
-            vocabulary=first.vocabulary,
             n_frames=np.concatenate(n_frames) if len(n_frames) == len(corpora) else None,
             conditions=np.concatenate([corpus.conditions for corpus in corpora]),
             clocks=np.concatenate([corpus.clocks for corpus in corpora]),
-            picture=first.picture,
             looks=joined_looks(look for corpus in corpora for look in corpus.looks),
-            settings=first.settings,
             standing=StandingWords.joined([corpus.standing for corpus in corpora]),
         )
 

@@ -87,7 +87,7 @@ def best_likeness(known: Iterable[Edges], seen: Iterable[Edges]) -> float:
     It is NaN if there are no two that can be compared.
     """
     likenesses = (alike(*pair) for pair in product(known, seen))
-    return max((each for each in likenesses if not np.isnan(each)), default=float("nan"))
+    return max((value for value in likenesses if not np.isnan(value)), default=float("nan"))
 
 
 def joined_looks(looks: Iterable[Image]) -> NDArray[np.uint8]:
@@ -195,8 +195,8 @@ def edges_of(picture: Image | Array) -> Edges:
 
 def alike(one: Edges, other: Edges) -> float:
     """Return the likeness of two looks by their edges; see `likeness`."""
-    found = _correlated(one, other)
-    return max(_margin(found, REACH), _margin(found, NUDGED) / 2)
+    correlation = _correlated(one, other)
+    return max(_margin(correlation, REACH), _margin(correlation, NUDGED) / 2)
 
 
 def compared(one: Edges, other: Edges, reach: int) -> float:

@@ -10,7 +10,6 @@ import pickle
 import shutil
 import tempfile
 import weakref
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -71,13 +70,24 @@ def go_on() -> None:
     """Let a pass go on."""
 
 
-class ShardPasses(ABC, Generic[T]):
-    """What is made of each shard of a corpus, and passes over it."""
+class ShardPasses(Generic[T]):
+    """What is made of each shard of a corpus, and passes over it by threads of this process."""
 
-    def __init__(self, corpus: "ShardedCorpus") -> None:
+    def __init__(self, corpus: "ShardedCorpus", make: Callable[[Corpus], T]) -> None:
         self.corpus = corpus
+        self._made = ShardCache(
+            lambda number: make(corpus.load(number)),
+            keep_bytes=corpus.keep_bytes,
+            spill_bytes=corpus.spill_bytes,
+        )
 
-    @abstractmethod
+    def call(self, function: Callable[[T, int], R], number: int) -> R:
+        """Call a function with what is made of one shard; what cannot be learnt names it."""
+        try:
+            return function(self._made(number), number)
+        except LearningError as error:
+            raise LearningError(f"{self.corpus.shards[number].name}: {error}") from error
+
     def map(
         self,
         function: Callable[[T, int], R],
@@ -91,6 +101,12 @@ class ShardPasses(ABC, Generic[T]):
         It is a module-level function or a partial of one, so that it can run elsewhere; here,
         `n_threads` run it. `check`, called between shards, may raise to end the pass.
         """
+
+        def task(number: int) -> R:
+            check()
+            return self.call(function, number)
+
+        return in_order(task, numbers, n_threads)
 
     def sum(
         self,
@@ -174,41 +190,6 @@ class ShardCache(Generic[T]):
                 self._spill_left -= n_bytes
         except OSError:  # no such folder, or the disk is full
             self._spill_left = 0
-
-
-class ThreadPasses(ShardPasses[T]):
-    """Passes over shards by threads of this process."""
-
-    def __init__(self, corpus: "ShardedCorpus", make: Callable[[Corpus], T]) -> None:
-        super().__init__(corpus)
-        self._kept = ShardCache(
-            lambda number: make(corpus.load(number)),
-            keep_bytes=corpus.keep_bytes,
-            spill_bytes=corpus.spill_bytes,
-        )
-
-    def call(self, function: Callable[[T, int], R], number: int) -> R:
-        """Call a function with what is made of one shard; what cannot be learnt names it."""
-        try:
-            return function(self._kept(number), number)
-        except LearningError as error:
-            raise LearningError(f"{self.corpus.shards[number].name}: {error}") from error
-
-    def map(
-        self,
-        function: Callable[[T, int], R],
-        numbers: Iterable[int],
-        *,
-        n_threads: int = 1,
-        check: Callable[[], None] = go_on,
-    ) -> Iterator[R]:
-        """Call a pure function with what is made of shards; see `ShardPasses`."""
-
-        def task(number: int) -> R:
-            check()
-            return self.call(function, number)
-
-        return in_order(task, numbers, n_threads)
 
 
 class LoadedShard(NamedTuple):
@@ -433,7 +414,7 @@ class ShardedCorpus:
         """Return what a function makes of each shard, made once as far as it can be kept."""
         if self.workers is not None:
             return self.workers.passes(self, make)
-        return ThreadPasses(self, make)
+        return ShardPasses(self, make)
 
     def column(self, function: Callable[[Corpus], NDArray[Any]]) -> NDArray[Any]:
         """Return what a function gives for the documents of each shard, one row per document."""

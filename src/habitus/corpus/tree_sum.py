@@ -1,8 +1,9 @@
 """Sums whose parts are made by whoever has time, and added in an order that never changes."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass, fields
+from operator import add, sub
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 
 class Summable(Protocol):
@@ -31,6 +32,27 @@ class Sums(Generic[S]):
     def __add__(self, other: "Sums[S]") -> "Sums[S]":
         """Return the sum of each."""
         return Sums(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """Counts of footage, which add up; whole numbers until they fade, so that this is exact."""
+
+    @property
+    def _parts(self) -> Iterator[Any]:
+        return (getattr(self, field.name) for field in fields(self))
+
+    def faded(self, factor: float) -> Self:
+        """Return the counts times a factor: old footage counts less."""
+        return type(self)(*(factor * part for part in self._parts))
+
+    def __add__(self, other: Self) -> Self:
+        """Return the counts of both footages."""
+        return type(self)(*map(add, self._parts, other._parts))
+
+    def __sub__(self, other: Self) -> Self:
+        """Return the counts without those of a part of the footage."""
+        return type(self)(*map(sub, self._parts, other._parts))
 
 
 class TreeSum(Generic[S]):

@@ -229,11 +229,6 @@ directions=4)
         return int(self.cell * self.scale)
 
     @property
-    def fine(self) -> bool:
-        """Whether the words are fine: 12 directions, 16 speeds."""
-        return self.kind == "fine"
-
-    @property
     def kind(self) -> WordKind | None:
         """Which words these are, where they have a name."""
         named = {sizes: kind for kind, sizes in KINDS.items()}
@@ -318,10 +313,6 @@ directions=4)
         ids = np.asarray(words, dtype=np.int64)
         moves = moves_in(self, coarser)[ids % self.per_cell]
         return ids // self.per_cell * coarser.per_cell + moves
-
-    def by_cell(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values per word (the first axis) as cells x words per cell x further axes."""
-        return values.reshape(self.n_cells, self.per_cell, *values.shape[1:])
 
     def boxes(self, words: ArrayLike) -> NDArray[np.int64]:
         """Return left, top, right and bottom of the cells of words, in pixels of the camera.

@@ -40,6 +40,7 @@ from habitus.evaluation.metrics import (
     ScoredDocuments,
     check_both,
     decision_estimates,
+    plain,
     precision_recall,
     ranking_estimates,
     roc,
@@ -99,7 +100,6 @@ class Assessment(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures as plain values; None stands for an undefined value."""
-        where = self.localisation
         return {
             "habitus": "assessment",
             "version": VERSION,
@@ -108,41 +108,30 @@ class Assessment(NamedTuple):
             "n_events": len(self.labels),
             "seconds": self.seconds,
             "threshold": self.threshold,
-            "documents": {
-                name: {key: _finite(value) for key, value in estimate._asdict().items()}
-                for name, estimate in self.documents.items()
-            },
+            "documents": plain(self.documents),
             "events": {
                 "chosen": self._events_json(self.chosen),
                 "at_rates": [self._events_json(events) for events in self.at_rates],
             },
-            "localisation": where
-            and {
-                name: value.tolist() if isinstance(value, np.ndarray) else value
-                for name, value in where._asdict().items()
-            },
-            "box_hits": self.box_hits and self.box_hits._asdict(),
+            "localisation": plain(self.localisation),
+            "box_hits": plain(self.box_hits),
             "frames": self.frames and self.frames.to_json(),
         }
 
     def _events_json(self, events: FoundEvents) -> dict[str, Any]:
         return {
             "false_alarms_per_hour": events.rate,
-            "threshold": _finite(events.threshold),
+            "threshold": plain(events.threshold),
             "n_found": int(events.found.sum()),
             "share": events.share,
             "chance": events.chance,
-            "median_delay": _finite(events.median_delay),
+            "median_delay": plain(events.median_delay),
             "n_false_alarms": events.n_false_alarms,
             "kinds": {
                 kind: {"n": len(k), "n_found": int(events.found[k].sum())}
                 for kind, k in self.kinds().items()
             },
         }
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def evaluate_model(
@@ -263,8 +252,8 @@ def _assess_masks(
     pixels: dict[int, NDArray[np.int64]] = {}
     n = 0
     for clip, flags in zip(clips, truth, strict=True):
-        found = read_pixels(masks / Path(clip.name).stem, len(flags), size)
-        pixels |= {n + frame: where for frame, where in found.items()}
+        masked = read_pixels(masks / Path(clip.name).stem, len(flags), size)
+        pixels |= {n + frame: where for frame, where in masked.items()}
         n += len(flags)
     boxes = {number: where.boxes for number, where in detection.abnormal_words.items()}
     return assess_pixels(frames, pixels, boxes, size)
@@ -301,7 +290,7 @@ def evaluate_events(
     judged = np.ones(len(times), dtype=np.bool_)
     scored = ScoredDocuments(-decided.astype(np.float64), judged, times, clip)
     chance = chance_of_finding(scored, counted, (), -0.5, None)
-    found = found_at_threshold(scored, counted, -0.5)
+    events_found = found_at_threshold(scored, counted, -0.5)
     return Assessment(
         labels=counted,
         n_documents=len(times),
@@ -309,7 +298,7 @@ def evaluate_events(
         seconds=scored.seconds,
         threshold=None,
         documents=decision_estimates(decided, abnormal),
-        chosen=found._replace(chance=chance.at_threshold, threshold=float("nan")),
+        chosen=events_found._replace(chance=chance.at_threshold, threshold=float("nan")),
         box_hits=box_hits(events, counted, clip, footage.size),
     )
 
@@ -327,7 +316,7 @@ def assess(
     abnormal = abnormal_documents(counted, corpus.times, corpus.clip)
     check_both(abnormal)
     rates, n = (*RATES, *CURVE_RATES), len(RATES)
-    found = found_at_rates(scored, counted, rates)
+    at_rates = found_at_rates(scored, counted, rates)
     chance = chance_of_finding(scored, counted, rates, threshold, progress)
     chosen = found_at_threshold(scored, counted, threshold)
     return Assessment(
@@ -342,12 +331,12 @@ def assess(
         },
         chosen=chosen._replace(chance=chance.at_threshold),
         at_rates=[
-            each._replace(chance=share)
-            for each, share in zip(found[:n], chance.at_rates[:n], strict=True)
+            events._replace(chance=share)
+            for events, share in zip(at_rates[:n], chance.at_rates[:n], strict=True)
         ],
         precision_recall=precision_recall(scored.abnormality, abnormal),
         roc=roc(scored.abnormality, abnormal),
-        events=Curve(np.array(CURVE_RATES), np.array([each.share for each in found[n:]])),
+        events=Curve(np.array(CURVE_RATES), np.array([events.share for events in at_rates[n:]])),
         events_chance=Curve(np.array(CURVE_RATES), np.array(chance.at_rates[n:])),
         localisation=localise(corpus, detection.surprisals, abnormal & detection.judged, counted),
         box_hits=box_hits(detection.events, counted, corpus.clip, _frame_size(corpus)),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Array, Flags
 from habitus.errors import InvalidInputError
-from habitus.evaluation.metrics import BLOCK, Curve, Estimate, ranking_estimates, roc
+from habitus.evaluation.metrics import BLOCK, Curve, Estimate, plain, ranking_estimates, roc
 from habitus.scene.localisation import Box
 
 COVERED = 0.4
@@ -73,17 +73,8 @@ class FrameFigures(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures but the curves as plain values; None stands for an undefined one."""
-        plain = _plain(self, "roc", "pixels", "ranking")
-        plain["ranking"] = {name: _plain(estimate) for name, estimate in self.ranking.items()}
-        return plain | {"pixels": self.pixels and _plain(self.pixels, "roc")}
-
-
-def _plain(values: Any, *without: str) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and np.isnan(value) else value
-        for name, value in values._asdict().items()
-        if name not in without
-    }
+        figures: dict[str, Any] = plain(self, "roc")
+        return figures
 
 
 def score_frames(
@@ -167,14 +158,14 @@ def assess_pixels(
             "both",
             parameter="masks",
         )
-    own = _coverage(true, pixels, frames.documents[true], boxes, size)
+    covered = _coverage(true, pixels, frames.documents[true], boxes, size)
     documents = np.unique(frames.documents)
     others = documents[:: -(-len(documents) // N_OTHERS)]
     foreign = np.stack(
         [_coverage(true, pixels, np.full(len(true), other), boxes, size) for other in others]
     )
     scores, alarmed = frames.abnormality[true], frames.alarmed[true]
-    curve = _located_roc(scores, own >= COVERED, normal)
+    curve = _located_roc(scores, covered >= COVERED, normal)
     return PixelFigures(
         len(true),
         float(np.trapezoid(curve.y, curve.x)),
@@ -182,7 +173,7 @@ def assess_pixels(
         _detection_rate(curve),
         curve,
         int(alarmed.sum()),
-        int((alarmed & (own > 0)).sum()),
+        int((alarmed & (covered > 0)).sum()),
         float((foreign[:, alarmed] > 0).mean()) if alarmed.any() else float("nan"),
     )
 

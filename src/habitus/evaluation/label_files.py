@@ -24,11 +24,11 @@ from habitus.evaluation.labels import (
     Sighting,
     check_labels,
     check_overlaps,
-    enclosing_box,
     parse_seconds,
 )
 from habitus.files import checked_path
 from habitus.scene.localisation import Box
+from habitus.scene.thresholds import runs
 from habitus.schema import LATEST, MOST_FRAMES, MOST_PIXELS, shortened
 
 UNPARSED = (SyntaxError, TokenError, MemoryError, RecursionError)
@@ -130,7 +130,9 @@ class FrameFlags(NamedTuple):
     def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
         """Return one label per run of abnormal frames."""
         known = _required(footage, self.name)
-        return known.labels_from_flags(self.to_flags(known))
+        frames = known.frame_times()
+        spans = runs(self.to_flags(known), join=0)
+        return [Label(float(frames[a, 0]), float(frames[b, 1])) for a, b in spans]
 
 
 class ClipRanges(NamedTuple):
@@ -297,7 +299,7 @@ class Masks(NamedTuple):
         labels = []
         for label in FrameFlags(self.name, flags).to_labels(known):
             track = tuple(seen for seen in sightings if label.start <= seen.time < label.end)
-            box = enclosing_box([sighting.box for sighting in track])
+            box = Box.around(np.array([sighting.box for sighting in track]))
             labels.append(label._replace(box=box, track=track))
         return labels
 
@@ -311,10 +313,10 @@ def read_masks(folder: Path) -> Masks:
     boxes, size = [], None
     for path in image_paths(str(folder)):
         mask = _read_mask(path)
-        found = (mask.shape[1], mask.shape[0])
-        if size is not None and found != size:
-            raise InvalidInputError(f"{path}: {found} pixels, but the masks before it have {size}")
-        size = found
+        pixels = (mask.shape[1], mask.shape[0])
+        if size is not None and pixels != size:
+            raise InvalidInputError(f"{path}: {pixels} pixels, but the masks before it have {size}")
+        size = pixels
         _, _, parts, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
         boxes.append([Box(int(x), int(y), int(x + w), int(y + h)) for x, y, w, h, _ in parts[1:]])
     return Masks(str(folder), boxes, size or (0, 0))
@@ -340,9 +342,9 @@ def read_pixels(folder: Path, n_frames: int, size: tuple[int, int]) -> dict[int,
                 f"{path}: {mask.shape[1]}x{mask.shape[0]} pixels, but the video has "
                 f"{size[0]}x{size[1]}: resize the masks"
             )
-        found, frame = np.flatnonzero(mask), int(path.stem)
-        if len(found) and frame < n_frames:
-            pixels[frame] = found
+        abnormal, frame = np.flatnonzero(mask), int(path.stem)
+        if len(abnormal) and frame < n_frames:
+            pixels[frame] = abnormal
     return pixels
 
 
@@ -469,7 +471,7 @@ def _read_tracks(name: str, rows: list[TableRow]) -> TimedLabels:
     labels = []
     for (_, kind), track in tracks.items():
         track.sort()
-        box = enclosing_box([sighting.box for sighting in track])
+        box = Box.around(np.array([sighting.box for sighting in track]))
         labels.append(Label(track[0].time, track[-1].time + step, kind, box, tuple(track)))
     return TimedLabels(name, sorted(labels))
 

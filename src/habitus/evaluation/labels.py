@@ -69,16 +69,6 @@ class Label(NamedTuple):
         return self._replace(start=self.start + seconds, end=self.end + seconds, track=track)
 
 
-def enclosing_box(boxes: Sequence[Box]) -> Box:
-    """Return the smallest box around all given boxes.
-
-    >>> enclosing_box([Box(0, 5, 10, 20), Box(3, 2, 30, 10)])
-    Box(left=0, top=2, right=30, bottom=20)
-    """
-    left, top, right, bottom = zip(*boxes, strict=True)
-    return Box(min(left), min(top), max(right), max(bottom))
-
-
 def parse_seconds(text: str) -> float:
     """Return the seconds of a number or of a time with colons.
 
@@ -96,8 +86,8 @@ def parse_seconds(text: str) -> float:
 
 def labels_since(labels: Sequence[Label], time: float) -> list[Label]:
     """Return the labels that end after `time`, in order; those in progress start at `time`."""
-    counted = (label for label in labels if label.end > time)
-    return sorted(label._replace(start=max(label.start, time)) for label in counted)
+    counted = (label._replace(start=max(label.start, time)) for label in labels if label.end > time)
+    return sorted(counted, key=lambda label: label[:3])
 
 
 def check_labels(
@@ -212,15 +202,6 @@ class LabelledFootage(NamedTuple):
                 "second): is this another video, or another frame rate?"
             )
         return np.concatenate([flags, np.zeros(max(n - len(flags), 0), dtype=np.bool_)])[:n]
-
-    def labels_from_flags(self, flags: Flags) -> list[Label]:
-        """Return one label per run of flagged frames."""
-        frames, edges = self.frame_times(), np.diff(flags.astype(np.int8), prepend=0, append=0)
-        firsts, lasts = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
-        return [
-            Label(float(frames[a, 0]), float(frames[b, 1]))
-            for a, b in zip(firsts, lasts, strict=True)
-        ]
 
 
 def footage_of_corpus(corpus: Corpus, name: str, *, n_stored: int | None = None) -> LabelledFootage:

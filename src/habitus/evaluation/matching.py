@@ -36,16 +36,14 @@ class Match(NamedTuple):
         return sum(detected is not None for detected in self.found_by)
 
 
-def match(
-    detected: Sequence[TimeSpan], labelled: Sequence[TimeSpan], *, slack: float = SLACK
-) -> Match:
-    """Match detected events, in time order, with labels that they overlap within `slack` s."""
+def match(detected: Sequence[TimeSpan], labelled: Sequence[TimeSpan]) -> Match:
+    """Match detected events, in time order, with labels that they overlap within SLACK seconds."""
     events, labels = _spans(detected), _spans(labelled)
     found_by: list[int | None] = []
     for start, end in labels:
-        here = (events[:, 0] < end + slack) & (start - slack < events[:, 1])
+        here = (events[:, 0] < end + SLACK) & (start - SLACK < events[:, 1])
         found_by.append(int(here.argmax()) if here.any() else None)
-    false_alarms = np.flatnonzero(~_touched(events, labels, slack))
+    false_alarms = np.flatnonzero(~_touched(events, labels))
     return Match(found_by, false_alarms.tolist())
 
 
@@ -54,11 +52,11 @@ def _spans(spans: Sequence[TimeSpan]) -> Array:
     return np.array([(span.start, span.end) for span in spans], dtype=np.float64).reshape(-1, 2)
 
 
-def _touched(spans: Array, labels: Array, slack: float = SLACK) -> Flags:
-    """Return whether each span overlaps a label within `slack` seconds."""
+def _touched(spans: Array, labels: Array) -> Flags:
+    """Return whether each span overlaps a label within SLACK seconds."""
     # Labels that start before the end of a span, less those that end before its start.
-    before_end = np.searchsorted(np.sort(labels[:, 0] - slack), spans[:, 1], side="left")
-    before_start = np.searchsorted(np.sort(labels[:, 1] + slack), spans[:, 0], side="right")
+    before_end = np.searchsorted(np.sort(labels[:, 0] - SLACK), spans[:, 1], side="left")
+    before_start = np.searchsorted(np.sort(labels[:, 1] + SLACK), spans[:, 0], side="right")
     return np.asarray(before_end > before_start)
 
 
@@ -145,8 +143,8 @@ def _at_all_thresholds(scored: ScoredDocuments, labels: Array) -> _Thresholds:
     false alarm is one with a piece that overlaps a label.
     """
     pieces, levels = _pieces(scored)
-    known = np.unique(scored.normality[scored.judged])
-    thresholds = np.concatenate([[-np.inf], np.nextafter(known, np.inf)])
+    scores = np.unique(scored.normality[scored.judged])
+    thresholds = np.concatenate([[-np.inf], np.nextafter(scores, np.inf)])
 
     def below(values: Array) -> Indices:
         return np.searchsorted(np.sort(values), thresholds, side="left")
@@ -175,11 +173,11 @@ def _pieces(scored: ScoredDocuments) -> tuple[Array, Array]:
     """
     times, ends = scored.times, scored.times + scored.clip
     sequence = np.cumsum(np.diff(times, prepend=-np.inf) > 1.5 * scored.clip)
-    own = np.where(scored.judged, scored.normality, np.inf)
-    level, n = own.copy(), len(own)
+    scores = np.where(scored.judged, scored.normality, np.inf)
+    level, n = scores.copy(), len(scores)
     # Usual documents between two unusual ones.
     for step in range(2, min(join_of(scored.clip) + 1, n - 1) + 1):
-        both = np.maximum(own[:-step], own[step:])
+        both = np.maximum(scores[:-step], scores[step:])
         both[sequence[:-step] != sequence[step:]] = np.inf
         for k in range(1, step):
             inside = level[k : n - step + k]

@@ -6,7 +6,7 @@ figures for hundreds of weighted draws at once; tests compare both with scikit-l
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,6 +68,21 @@ class Estimate(NamedTuple):
     high: float
 
 
+def plain(value: Any, *without: str) -> Any:
+    """Return a result as plain values, without some of its fields; None for an undefined number.
+
+    >>> plain(Estimate(0.5, 0.1, float("nan"), float("nan")), "chance")
+    {'value': 0.5, 'low': None, 'high': None}
+    """
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {name: plain(v, *without) for name, v in value.items() if name not in without}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
 def check_both(abnormal: Flags) -> None:
     """Raise InvalidInputError unless some documents are abnormal and some are not."""
     if not abnormal.any():
@@ -100,7 +115,7 @@ def roc_auc(abnormality: Array, abnormal: Flags) -> float:
     It is the probability that an abnormal document ranks above a normal one, ties counted half.
     Its chance level is 0.5.
     """
-    true, false = (np.append(0.0, each) for each in _positives(abnormality, abnormal))
+    true, false = (np.append(0.0, counts) for counts in _positives(abnormality, abnormal))
     return float(np.trapezoid(true, false) / (true[-1] * false[-1]))
 
 
@@ -130,8 +145,8 @@ def _positives(abnormality: Array, abnormal: Flags) -> tuple[Array, Array]:
     check_both(abnormal)
     order = np.argsort(-abnormality, kind="stable")
     last = np.append(np.diff(abnormality[order]) != 0, True)  # of documents with equal scores
-    found = abnormal[order]
-    true, false = np.cumsum(found)[last], np.cumsum(~found)[last]
+    flags = abnormal[order]
+    true, false = np.cumsum(flags)[last], np.cumsum(~flags)[last]
     return true.astype(np.float64), false.astype(np.float64)
 
 
@@ -219,9 +234,9 @@ def bootstrap(
     values = np.concatenate(
         [figures(weights) for weights in _drawn_weights(abnormal, block, n_draws, seed)], axis=1
     )
-    known = [each[np.isfinite(each)] for each in values]
+    defined = [draws[np.isfinite(draws)] for draws in values]
     none = np.full(2, np.nan)
-    return np.array([np.quantile(each, [0.05, 0.95]) if len(each) else none for each in known])
+    return np.array([np.quantile(draws, [0.05, 0.95]) if len(draws) else none for draws in defined])
 
 
 def _drawn_weights(abnormal: Flags, block: int, n_draws: int, seed: int) -> Iterator[Array]:

@@ -43,6 +43,24 @@ class BoxHits(NamedTuple):
     """Expected share of hits of boxes of the same sizes at random places."""
 
 
+class LabelledWords(NamedTuple):
+    """A document with words in a labelled box."""
+
+    document: int
+    """Its number."""
+    abnormal: Flags
+    """Whether each of its distinct words lies in the box."""
+
+
+def words_in_boxes(
+    corpus: Corpus, labels: Sequence[Label], documents: Flags
+) -> list[LabelledWords]:
+    """Return those of the documents that count which have words in a labelled box."""
+    indptr, inside = corpus.entries.indptr, abnormal_words(corpus, abnormal_places(labels))
+    words = ((t, inside[indptr[t] : indptr[t + 1]]) for t in np.flatnonzero(documents).tolist())
+    return [LabelledWords(t, abnormal) for t, abnormal in words if abnormal.any()]
+
+
 def localise(
     corpus: Corpus, surprisals: Array, documents: Flags, labels: Sequence[Label]
 ) -> Localisation | None:
@@ -52,16 +70,14 @@ def localise(
     if the centre of its cell lies in a labelled box while the label lasts. None if no document that
     counts has an abnormal word.
     """
-    counts, inside = corpus.entries, abnormal_words(corpus, abnormal_places(labels))
-    rows = []
-    for t in np.flatnonzero(documents):
+    counts, rows = corpus.entries, []
+    for t, abnormal in words_in_boxes(corpus, labels, documents):
         here = slice(counts.indptr[t], counts.indptr[t + 1])
-        n_abnormal, n_words = int(inside[here].sum()), len(inside[here])
-        if n_abnormal:
-            order = least_likely(surprisals[here], counts.data[here], n_words)
-            recall = localisation_recall(inside[here][order], N_TOPS)
-            reach = np.minimum(N_TOPS, n_abnormal) / n_abnormal
-            rows.append([recall, reach, random_recall(n_abnormal, n_words, N_TOPS)])
+        n_abnormal, n_words = int(abnormal.sum()), len(abnormal)
+        order = least_likely(surprisals[here], counts.data[here], n_words)
+        recall = localisation_recall(abnormal[order], N_TOPS)
+        reach = np.minimum(N_TOPS, n_abnormal) / n_abnormal
+        rows.append([recall, reach, random_recall(n_abnormal, n_words, N_TOPS)])
     if not rows:
         return None
     recall, reach, chance = np.mean(rows, axis=0)

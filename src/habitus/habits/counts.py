@@ -1,38 +1,17 @@
 """Counts of habits: in how many documents a cell moved, which way, how fast, at which hour."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from operator import add, sub
-from typing import Any, Self
+from operator import add
 
 import numpy as np
 
 from habitus.arrays import Array, Indices
 from habitus.corpus.clocks import N_WEEK_HOURS, NO_HOUR
+from habitus.corpus.tree_sum import Additive
 from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
 from habitus.habits.votes import DocumentVotes, Votes
-
-
-@dataclass(frozen=True, eq=False)
-class Additive:
-    """Counts of footage, which add up; whole numbers until they fade, so that this is exact."""
-
-    @property
-    def _parts(self) -> Iterator[Any]:
-        return (getattr(self, field.name) for field in fields(self))
-
-    def faded(self, factor: float) -> Self:
-        """Return the counts times a factor: old footage counts less."""
-        return type(self)(*(factor * part for part in self._parts))
-
-    def __add__(self, other: Self) -> Self:
-        """Return the counts of both footages."""
-        return type(self)(*map(add, self._parts, other._parts))
-
-    def __sub__(self, other: Self) -> Self:
-        """Return the counts without those of a part of the footage."""
-        return type(self)(*map(sub, self._parts, other._parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +82,21 @@ class HabitCounts(Additive):
 
     def adding(self, votes: Votes, times: float = 1.0, hour: int = NO_HOUR) -> "HabitCounts":
         """Return the counts with one more document, counted several times or, below 0, not."""
-        counts = replace(self._tallied(votes, times), n_documents=self.n_documents + times)
-        at = np.array([hour])
-        return counts._at_hours(votes.cells, np.repeat(at, len(votes.cells)), at, times)
+        return self.adding_all([(votes, times, hour)])
+
+    def adding_all(self, documents: Iterable[tuple[Votes, float, int]]) -> "HabitCounts":
+        """Return the counts with documents added one after the other, as `adding` takes them."""
+        n, kept = self.n_documents, (self.direction, self.speed, self.hours, self.hour_documents)
+        direction, speed, hours, hour_documents = (counted.copy() for counted in kept)
+        thirds = direction.shape[1] // N_DIRECTIONS
+        for (cells, directions, speeds), times, hour in documents:
+            n += times
+            np.add.at(direction, (cells, directions), times)
+            np.add.at(speed, (cells, directions // thirds, speeds), times)
+            if hour != NO_HOUR:
+                np.add.at(hours[:, hour], cells, times)
+                hour_documents[hour] += times
+        return HabitCounts(n, direction, speed, hours, hour_documents)
 
     def _at_hours(
         self, cells: Indices, hours: Indices, of_documents: Indices, times: float

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from habitus.arrays import Array, Flags, Indices
 from habitus.compiled import compiled
 from habitus.corpus.stands import StandingCells, StandingWords
+from habitus.corpus.tree_sum import Additive
 from habitus.corpus.vocabulary import Vocabulary
-from habitus.habits.counts import Additive
 from habitus.habits.predictive import class_probabilities, fit_classes
 
 EDGES: Indices = np.unique(np.round(3 * 2 ** (np.arange(24) / 2))).astype(np.int64)

@@ -7,7 +7,7 @@ rate p(moves that way | cell, turn) / p(moves that way | cell), of four ways, is
 at a usual speed: only the turn is wrong.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Array, Flags, Indices
+from habitus.corpus.tree_sum import Additive
 from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
 from habitus.habits.contexts import ContextFit, Levels, context_levels, context_rates, fit_contexts
-from habitus.habits.counts import Additive
 from habitus.habits.evidence import DocumentEvidence, document_evidence, gather_statistics
 from habitus.habits.predictive import Habits
 from habitus.habits.votes import DocumentVotes, Votes
@@ -99,10 +99,18 @@ class TurnCounts(Additive):
 
     def adding(self, votes: Votes, vocabulary: Vocabulary, times: float = 1.0) -> "TurnCounts":
         """Return the counts with one more document at every turn: it is normal at any."""
-        moved = self.moved.copy()
-        ways = votes.directions // (vocabulary.directions // N_DIRECTIONS)
-        moved[votes.cells, ways] += times
-        return TurnCounts(moved, self.documents + times)
+        return self.adding_all([(votes, times)], vocabulary)
+
+    def adding_all(
+        self, documents: Iterable[tuple[Votes, float]], vocabulary: Vocabulary
+    ) -> "TurnCounts":
+        """Return the counts with documents added one after the other, as `adding` takes them."""
+        moved, n_documents = self.moved.copy(), self.documents
+        for votes, times in documents:
+            ways = votes.directions // (vocabulary.directions // N_DIRECTIONS)
+            moved[votes.cells, ways] += times
+            n_documents = n_documents + times
+        return TurnCounts(moved, n_documents)
 
 
 def turn_surprisals(

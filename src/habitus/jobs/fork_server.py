@@ -134,9 +134,8 @@ class ForkServer:
     Examples
     --------
     >>> with ForkServer() as fork_server:
-    ...     child = fork_server.start_process("habitus.jobs.fork_server:echo", "hello")
-    ...     child.connection.recv(), child.wait(within=10)
-    ('hello', 0)
+    ...     fork_server.ask("builtins:len", "hello", within=10)
+    5
     """
 
     def __init__(self, preload: str = "habitus.errors") -> None:
@@ -436,7 +435,7 @@ class _Forking:
             self.selector.unregister(client)
             client.close()
             return client is not self.server
-        kept = list(descriptors)
+        remaining = list(descriptors)
         try:
             if not descriptors:  # there was no room for what was handed over
                 raise OSError(errno.EMFILE, "")
@@ -445,11 +444,11 @@ class _Forking:
                 pid = os.fork()
                 if pid == 0:
                     _grow_up(data, theirs, descriptors)
-            self.statuses[pid] = kept.pop(0)
+            self.statuses[pid] = remaining.pop(0)
             self.selector.register(ours, selectors.EVENT_READ)
         except OSError as error:
             pid = -(error.errno or 1)
-        for descriptor in kept:
+        for descriptor in remaining:
             os.close(descriptor)
         with contextlib.suppress(OSError):
             client.sendall(HEADER.pack(pid))
@@ -550,8 +549,3 @@ def answer(question: tuple[Any, ...], connection: Connection) -> None:
     except OSError as error:
         result = HabitusError(str(error))
     connection.send(result)
-
-
-def echo(job: Any, connection: Connection) -> None:
-    """Send the job back."""
-    connection.send(job)

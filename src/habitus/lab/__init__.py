@@ -7,8 +7,14 @@ from habitus.lab.crossing import crossing, crossing_vocabulary
 
 if TYPE_CHECKING:
     from habitus.lab.junction.anomalies import KINDS
-    from habitus.lab.junction.raster import to_bgr
-    from habitus.lab.junction.recording import Anomaly, Junction, render, write_boxes, write_labels
+    from habitus.lab.junction.recording import (
+        Anomaly,
+        Junction,
+        render,
+        to_bgr,
+        write_boxes,
+        write_labels,
+    )
     from habitus.lab.junction.traffic import LANE_NAMES
     from habitus.lab.junction.weather import WEATHER
 
@@ -31,7 +37,7 @@ def __getattr__(name: str) -> Any:
     """Import the junction on first use, as it needs OpenCV, PyAV and compiled kernels."""
     if name not in __all__:
         raise AttributeError(f"module 'habitus.lab' has no attribute {name!r}")
-    return getattr(import_module("habitus.lab.junction"), name)
+    return getattr(import_module("habitus.lab.junction.recording"), name)
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ from habitus.ingest.chunks import ChunkCache
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
 from habitus.jobs.workers import compile_ahead
-from habitus.lab.junction import Anomaly, Junction, render, write_labels
+from habitus.lab.junction.recording import Anomaly, Junction, render, write_labels
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.reporting.figures.moments import write_events
 from habitus.reporting.film import write_annotated

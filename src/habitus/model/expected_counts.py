@@ -24,7 +24,7 @@ from habitus.arrays import Array, Flags, Indices, WordIds
 from habitus.compiled import compiled, compiled_lanes
 from habitus.corpus.documents import Bag, Corpus
 from habitus.corpus.shards import ShardedCorpus, go_on, pick_documents, without_number
-from habitus.corpus.tree_sum import Summable, Sums, tree_sum
+from habitus.corpus.tree_sum import Additive, Summable, Sums, tree_sum
 from habitus.errors import LearningError
 from habitus.model.messages import filter_forward, smooth_backward
 from habitus.model.parameters import Parameters
@@ -243,7 +243,7 @@ class Mixture(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ShardCounts:
+class ShardCounts(Additive):
     """Expected counts of a shard, or of several, before tokens are split between topics."""
 
     tokens: Array
@@ -253,15 +253,6 @@ class ShardCounts:
     xi: Array
     """Transitions to z' from z: n_{z',z}, next behaviours x behaviours."""
     log_likelihood: float
-
-    def __add__(self, other: "ShardCounts") -> "ShardCounts":
-        """Return the counts of both."""
-        return ShardCounts(
-            self.tokens + other.tokens,
-            self.pi + other.pi,
-            self.xi + other.xi,
-            self.log_likelihood + other.log_likelihood,
-        )
 
 
 def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:

@@ -123,8 +123,8 @@ def learn_gibbs(
         start = start_assignments(settings.init, shard, settings.sizes, rng)
         state = gibbs.init(start, tokens, settings.sizes, settings.prior)
         step = partial(gibbs.step, tokens=tokens, prior=settings.prior, rng=rng)
-        state, trace, samples = _walk(state, step, settings, callback)
-        results.append(_sampled(trace, samples, state.assignments))
+        state, sampled = _walk(state, step, settings, callback)
+        results.append(sampled._replace(assignments=state.assignments))
     return results
 
 
@@ -140,16 +140,8 @@ def learn_blocked_gibbs(
         start = _blocked_start(shard, settings, rng)
         state = blocked_gibbs.init(start, shard, settings.prior, rng)
         step = partial(blocked_gibbs.step, evidence=shard, prior=settings.prior, rng=rng)
-        _, trace, samples = _walk(state, step, settings, callback)
-        results.append(_sampled(trace, samples))
+        results.append(_walk(state, step, settings, callback)[1])
     return results
-
-
-def _sampled(
-    trace: Array, samples: SampleChain, assignments: Assignments | None = None
-) -> LearningResult:
-    """Return the result of a sampler: its last sample is the farthest from the start."""
-    return LearningResult(samples.samples[-1], trace, chain=samples, assignments=assignments)
 
 
 def _blocked_start(
@@ -209,10 +201,10 @@ def _walk(
     step: Callable[[Walker], Walker],
     settings: LearnerSettings,
     callback: IterationCallback,
-) -> tuple[Walker, Array, SampleChain]:
+) -> tuple[Walker, LearningResult]:
     """Sweep; keep a sample at the end of the burn-in, then one every `thinning` sweeps.
 
-    Return the last state, the objective after each sweep, and the samples in order.
+    Return the last state and the samples in order.
     """
     trace, samples, log_joint = [], [], []
     for sweep in range(settings.burn_in + (settings.n_samples - 1) * settings.thinning):
@@ -223,7 +215,8 @@ def _walk(
         if after >= 0 and after % settings.thinning == 0:
             samples.append(gibbs.estimate(state.counts, settings.prior))
             log_joint.append(state.objective)
-    return state, np.array(trace), SampleChain(tuple(samples), np.array(log_joint))
+    chain = SampleChain(tuple(samples), np.array(log_joint))
+    return state, LearningResult(samples[-1], np.array(trace), chain=chain)
 
 
 def _degenerate(state: EMState) -> tuple[str, ...]:

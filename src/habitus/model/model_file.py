@@ -178,9 +178,10 @@ def model_contents(model: TopicModel) -> Contents:
         tensors |= _named("assignments", model.assignments_)
     if len(model.chains_) > 1:
         tensors["chains.log_joint"] = np.stack([chain.log_joint for chain in model.chains_])
-        tensors |= _stacked("chains", [s for chain in model.chains_ for s in chain.samples])
+        samples = [sample for chain in model.chains_ for sample in chain.samples]
+        tensors |= _named("chains", _stacked(samples))
     elif model.samples_:
-        tensors |= _stacked("samples", model.samples_)
+        tensors |= _named("samples", _stacked(model.samples_))
     tensors |= stored_pictures(model.picture_, model.looks_)
     return Contents(_header(model), tensors)
 
@@ -257,17 +258,14 @@ def _restored_chains(model: TopicModel, tensors: Tensors) -> tuple[SampleChain, 
     return ()
 
 
-def _stacked(prefix: str, samples: Sequence[Parameters]) -> Tensors:
-    """Return each block of the samples as one tensor, samples x the shape of the block."""
-    return {
-        f"{prefix}.{name}": np.stack([getattr(sample, name) for sample in samples])
-        for name in Parameters._fields
-    }
+def _stacked(samples: Sequence[Parameters]) -> Parameters:
+    """Return each block of the samples as one array, samples x the shape of the block."""
+    return Parameters(*map(np.stack, zip(*samples, strict=True)))
 
 
 def _unstacked(prefix: str, tensors: Tensors, sizes: Sizes) -> tuple[Parameters, ...]:
     """Return the samples that `_stacked` made tensors of."""
-    stacked = [tensors[f"{prefix}.{name}"] for name in Parameters._fields]
+    stacked = _gathered(prefix, Parameters, tensors)
     return tuple(Parameters(*blocks).checked(sizes) for blocks in zip(*stacked, strict=True))
 
 

@@ -229,21 +229,16 @@ class Prior:
     Prior(alpha=8.0, beta=0.05, gamma=1.0, eta=1.0)
     """
 
-    alpha: float | tuple[float, ...]
-    beta: float | tuple[float, ...]
-    gamma: float | tuple[float, ...]
-    eta: float | tuple[float, ...]
+    alpha: Hyperparameter = 1.0
+    beta: Hyperparameter = 1.0
+    gamma: Hyperparameter = 1.0
+    eta: Hyperparameter = 1.0
 
-    def __init__(
-        self,
-        alpha: Hyperparameter = 1.0,
-        beta: Hyperparameter = 1.0,
-        gamma: Hyperparameter = 1.0,
-        eta: Hyperparameter = 1.0,
-    ) -> None:
-        values = {"alpha": alpha, "beta": beta, "gamma": gamma, "eta": eta}
-        for name, value in values.items():
-            object.__setattr__(self, name, _checked(name, value))
+    def __post_init__(self) -> None:
+        """Check the values: each is a number from now on, or a tuple of them."""
+        for field in fields(self):
+            value = _checked(field.name, getattr(self, field.name))
+            object.__setattr__(self, field.name, value)
 
     @classmethod
     def of(cls, prior: "str | Prior") -> Self | "Prior":

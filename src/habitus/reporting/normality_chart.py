@@ -204,13 +204,13 @@ def _band(timeline: NormalityChart) -> list[Mark]:
     """Return a mark per run of documents of one behaviour."""
     step = -(-len(timeline.starts) // MOST_POINTS)
     starts, behaviours = timeline.starts[::step], timeline.behaviours[::step]
-    found = []
+    marks = []
     for first, last, z in equal_runs(behaviours, np.zeros(len(starts), dtype=np.bool_)):
         end = starts[last + 1] if last + 1 < len(starts) else timeline.end
         colour = behaviour_colour(z)
         mark = _mark(timeline, starts[first], end, str(z + 1))
-        found.append(mark._replace(colour=colour, ink=ink_on(colour)))
-    return found
+        marks.append(mark._replace(colour=colour, ink=ink_on(colour)))
+    return marks
 
 
 def _ticks(timeline: NormalityChart) -> list[Mark]:

@@ -275,10 +275,7 @@ class HabitModel:
     @cached_property
     def all_counts(self) -> HabitCounts:
         """The counts with the accepted moments."""
-        counts = self.counts
-        for votes, hour, times, _ in self.accepted:
-            counts = counts.adding(votes, times, hour)
-        return counts
+        return _counted(self.counts, self.accepted)
 
     @cached_property
     def habits(self) -> Habits:
@@ -301,11 +298,7 @@ class HabitModel:
     @cached_property
     def all_turns(self) -> TurnCounts | None:
         """Counts by the turn with the accepted moments; None where the turn is no cue."""
-        counts = self.turns
-        if counts is not None:
-            for votes, _, times, _ in self.accepted:
-                counts = counts.adding(votes, self.vocabulary, times)
-        return counts
+        return _counted_turns(self.turns, self.accepted, self.vocabulary)
 
     @cached_property
     def turn_habits(self) -> tuple[Habits, ...]:
@@ -318,11 +311,7 @@ class HabitModel:
     @cached_property
     def all_stood(self) -> StandingCounts | None:
         """Counts of what stands with the accepted moments; None where that is no cue."""
-        counts = self.stood
-        if counts is not None:
-            for *_, times, standing in self.accepted:
-                counts = counts.adding(standing, times) if standing.known else counts
-        return counts
+        return _counted_standing(self.stood, self.accepted)
 
     @cached_property
     def standing_surprisals(self) -> Array | None:
@@ -477,10 +466,22 @@ class HabitModel:
         times: float = 1.0,
     ) -> "HabitModel":
         """Return the model with a moment counted as normal; `withdraw` takes it back."""
-        moment = _moment_of(votes, clock, standing, times)
-        model = replace(self, accepted=(*self.accepted, moment))
+        return self.accept_all([(votes, standing)], clock=clock, times=times)
+
+    def accept_all(
+        self,
+        moments: Sequence[tuple[Votes, StandingCells | None]],
+        *,
+        clock: int = NO_CLOCK,
+        times: float = 1.0,
+    ) -> "HabitModel":
+        """Return the model with moments accepted one after the other, as `accept` takes them."""
+        further = [_moment_of(votes, clock, standing, times) for votes, standing in moments]
+        model = replace(self, accepted=(*self.accepted, *further))
         # The same sums in the same order, without those before anew.
-        model.__dict__["all_counts"] = self.all_counts.adding(votes, times, moment.hour)
+        model.__dict__["all_counts"] = _counted(self.all_counts, further)
+        model.__dict__["all_turns"] = _counted_turns(self.all_turns, further, self.vocabulary)
+        model.__dict__["all_stood"] = _counted_standing(self.all_stood, further)
         return model
 
     def withdraw(
@@ -618,6 +619,29 @@ def _accepted_moments(stored: dict[str, NDArray[Any]], vocabulary: Vocabulary) -
     stands = _accepted_stands(stored, len(parts), vocabulary.n_cells)
     for part, hour, n, standing in zip(parts, hours, times, stands, strict=True):
         yield Moment(Votes.of_codes(part, vocabulary), int(hour), float(n), standing)
+
+
+def _counted(counts: HabitCounts, accepted: Sequence[Moment]) -> HabitCounts:
+    """Return counts with moments that were accepted."""
+    return counts.adding_all((votes, times, hour) for votes, hour, times, _ in accepted)
+
+
+def _counted_turns(
+    counts: TurnCounts | None, accepted: Sequence[Moment], vocabulary: Vocabulary
+) -> TurnCounts | None:
+    """Return counts by the turn likewise; None where the turn is no cue."""
+    documents = ((votes, times) for votes, _, times, _ in accepted)
+    return None if counts is None else counts.adding_all(documents, vocabulary)
+
+
+def _counted_standing(
+    counts: StandingCounts | None, accepted: Sequence[Moment]
+) -> StandingCounts | None:
+    """Return counts of what stands likewise; None where that is no cue."""
+    for *_, times, standing in accepted:
+        if counts is not None and standing.known:
+            counts = counts.adding(standing, times)
+    return counts
 
 
 def _moment_of(

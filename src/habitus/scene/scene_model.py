@@ -179,9 +179,7 @@ class SceneModel:
         most = max(before.all_counts.n_documents / len(moments), MANY_TIMES)
         tried = [times for times in TIMES if times <= most] if event.track else TIMES[:1]
         for times in tried:
-            habits = before
-            for votes, standing in moments:
-                habits = habits.accept(votes, clock=event.minute, standing=standing, times=times)
+            habits = before.accept_all(moments, clock=event.minute, times=times)
             if _is_quiet(event, habits, MARGIN):
                 break
         scene = replace(self, habits=habits)

@@ -11,13 +11,13 @@ from markupsafe import Markup
 
 from habitus.errors import HabitusError
 from habitus.files import written_whole
-from habitus.rarity import duration_in_words, sentence
+from habitus.rarity import DAY, duration_in_words, sentence
 from habitus.reporting.figures.moments import jpeg
 from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures
 from habitus.reporting.page.render import data_uri, stylesheet, template, version_facts
 from habitus.scene import SceneModel
 from habitus.scene.events import Event
-from habitus.site.overview import DAY, ArchiveOverview, CameraOverview, clock_in_words
+from habitus.site.overview import ArchiveOverview, CameraOverview, clock_in_words
 from habitus.site.shard_judging import hours_in_words
 from habitus.site.shard_store import ArchiveFolder
 

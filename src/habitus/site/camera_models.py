@@ -17,6 +17,7 @@ from habitus.errors import FileError, HabitusError
 from habitus.files import work_folder, write_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.rarity import DAY
 from habitus.scene import SceneModel, learn_scene
 from habitus.scene.fleet import WORTH, Fleet
 from habitus.schema import Count, NotNegative, Text
@@ -26,6 +27,7 @@ from habitus.site.shard_store import (
     ArchiveFolder,
     CameraFolder,
     RecordedShard,
+    is_damaged,
     like_latest,
     read_json,
     set_aside,
@@ -33,8 +35,6 @@ from habitus.site.shard_store import (
     write_json,
 )
 from habitus.version import __version__
-
-DAY = 86_400.0
 
 
 class Era(TypedDict):
@@ -74,6 +74,8 @@ class LearningTask(NamedTuple):
     """Of `learn_scene`."""
     fleet: str | None = None
     """File of what other cameras have in common."""
+    record: Mapping[str, Any] = {}
+    """What is known of its model before it is learnt, of a `ModelRecord`."""
 
 
 class LearntCamera(NamedTuple):
@@ -193,48 +195,20 @@ def learn_cameras(
     `learn_scene`. Those with less than half an hour lean on `fleet`, a file. `before` has the
     cameras that this run has learnt already.
     """
-    prior = None
     if fleet is not None:
         Fleet.load(fleet)  # an error of the file is said before anything is learnt
-        prior = _digest(fleet.read_bytes())
-    learning, tasks, records = Learning([*before]), list[LearningTask](), dict[str, Any]()
-    for camera in cameras:
-        shards = camera.shards()
-        learning.notes += era_notes(camera.camera, shards)
-        chosen = wanted_shards(shards, days)
-        troubles = list(overlaps(chosen))
-        record = learnt_of(camera)
-        if troubles:
-            learning.troubles += [f"{camera.camera}: {text}" for text in troubles]
-            continue
-        # What cameras with much footage give to others must not depend on what they got.
-        young = sum(shard.n_documents for shard in chosen) < WORTH
-        digest = fingerprint(chosen, {**options, "fleet": prior if young else None})
-        if (
-            record is not None
-            and record["fingerprint"] == digest
-            and record["model"] == _digest(camera.model.read_bytes())
-        ):
-            learning.known += [] if camera.camera in before else [camera.camera]
-        elif chosen:
-            records[camera.camera] = {
-                "fingerprint": digest,
-                "seconds": sum(shard.seconds for shard in chosen),
-                "first": chosen[0].clock,
-                "last": chosen[-1].clock,
-            }
-            paths = tuple(str(shard.path.absolute()) for shard in chosen)
-            others = str(fleet.absolute()) if fleet is not None and young else None
-            tasks.append(LearningTask(camera.camera, paths, options, others))
+    learning = Learning([*before])
+    tasks = [
+        task for camera in cameras for task in _unlearnt(camera, days, options, fleet, learning)
+    ]
     # Cameras with much footage first, so that all workers finish together.
     tasks.sort(key=lambda task: -len(task.paths))
     n_jobs = max(1, workers.n_workers // max(len(tasks), 1))
     tasks = [task._replace(options={**options, "n_jobs": n_jobs}) for task in tasks]
     progress(Progress("learning", 0, len(tasks)))
     for n, (number, learnt) in enumerate(workers.as_completed(learn_camera, tasks), start=1):
-        name = tasks[number].name
-        _keep(folder.camera(name), records[name], learnt, learning)
-        progress(Progress("learning", n, len(tasks), name))
+        _keep(folder, tasks[number], learnt, learning)
+        progress(Progress("learning", n, len(tasks), tasks[number].name))
     learning.learnt = sorted({*learning.learnt})
     try:
         common = joined_fleet(one.fleet for one in folder.cameras() if one.fleet.is_file())
@@ -243,6 +217,46 @@ def learn_cameras(
     except HabitusError as error:
         learning.notes.append(f"no fleet of all cameras: {error}")
     return learning
+
+
+def _unlearnt(
+    camera: CameraFolder,
+    days: float | None,
+    options: Mapping[str, Any],
+    fleet: Path | None,
+    learning: Learning,
+) -> Iterator[LearningTask]:
+    """Yield what is to be learnt of a camera, and note what is known, or stands against it."""
+    shards = camera.shards()
+    learning.notes += era_notes(camera.camera, shards)
+    chosen = wanted_shards(shards, days)
+    troubles = [f"{camera.camera}: {text}" for text in overlaps(chosen)]
+    learning.troubles += troubles
+    if troubles or not chosen:
+        return
+    # What cameras with much footage give to others must not depend on what they got.
+    others = fleet if sum(shard.n_documents for shard in chosen) < WORTH else None
+    of_others = None if others is None else _digest(others.read_bytes())
+    digest, record = fingerprint(chosen, {**options, "fleet": of_others}), learnt_of(camera)
+    if (
+        record is not None
+        and record["fingerprint"] == digest
+        and record["model"] == _digest(camera.model.read_bytes())
+    ):
+        learning.known += [] if camera.camera in learning.learnt else [camera.camera]
+        return
+    yield LearningTask(
+        camera.camera,
+        tuple(str(shard.path.absolute()) for shard in chosen),
+        options,
+        None if others is None else str(others.absolute()),
+        {
+            "fingerprint": digest,
+            "seconds": sum(shard.seconds for shard in chosen),
+            "first": chosen[0].clock,
+            "last": chosen[-1].clock,
+        },
+    )
 
 
 def _digest(contents: bytes) -> str:
@@ -269,9 +283,10 @@ def joined_fleet(paths: Iterable[Path], corpus: Corpus | None = None) -> Fleet |
 
 
 def _keep(
-    camera: CameraFolder, record: dict[str, Any], learnt: LearntCamera, learning: Learning
+    folder: ArchiveFolder, task: LearningTask, learnt: LearntCamera, learning: Learning
 ) -> None:
     """Write a model and what it was learnt from, or note why there is none."""
+    camera = folder.camera(task.name)
     if not learnt.contents:
         aside = [path for path in map(Path, learnt.damaged) if set_aside(path)]
         learning.damaged |= bool(aside)
@@ -284,7 +299,8 @@ def _keep(
         write_file(camera.fleet, learnt.fleet)
     else:
         camera.fleet.unlink(missing_ok=True)
-    record |= {
+    record = {
+        **task.record,
         "model": _digest(learnt.contents),
         "documents": learnt.n_documents,
         "notes": list(learnt.notes),
@@ -302,7 +318,7 @@ def learn_camera(task: LearningTask) -> LearntCamera:
         fleet = None if task.fleet is None else Fleet.load(task.fleet)
         scene, common = learn_documents(corpus, fleet, **task.options)
     except FileError as error:
-        damaged = tuple(path for path in task.paths if _is_damaged(path))
+        damaged = tuple(path for path in task.paths if is_damaged(path))
         return LearntCamera(damaged=damaged, reason="" if damaged else str(error))
     except HabitusError as error:
         return LearntCamera(reason=f"cannot be learnt: {error}")
@@ -327,11 +343,3 @@ def learn_documents(
     """
     scene = learn_scene(corpus, fleet=fleet if len(corpus) < WORTH else None, **options)
     return scene, Fleet.of_scene(scene)
-
-
-def _is_damaged(path: str) -> bool:
-    try:
-        Corpus.load(path)
-    except FileError:
-        return True
-    return False

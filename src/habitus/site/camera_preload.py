@@ -41,8 +41,8 @@ def load_kernels() -> None:
     detector = scene.detector(alerts_per_day=1.0)
     detector.threshold = 0.0
     joiner = EventJoiner(detector)
-    for time, (ids, found) in enumerate(corpus.bags()):
-        document = Bag(ids, found.astype(np.int64))  # as a camera counts them
+    for time, (ids, tokens) in enumerate(corpus.bags()):
+        document = Bag(ids, tokens.astype(np.int64))  # as a camera counts them
         judgement = detector.step(document, vocabulary=vocabulary)
         words = detector.in_model_words(document, vocabulary)
         joiner.add(time, words, judgement, detector.threshold)

@@ -106,7 +106,7 @@ class EventLog:
         """End the last line of the file; where it was cut short, move it to another file."""
         if not is_ours(self.path, "events"):
             raise InvalidInputError(f"cannot write {self.path}: it is not a file of events")
-        start, rest = _last_line(file)
+        rest = next(lines_from_the_end(self.path), b"")
         if not rest:
             return
         try:
@@ -116,7 +116,7 @@ class EventLog:
             with FileIO(torn, "a") as apart:
                 _write_all(apart, rest + b"\n")
                 os.fsync(apart.fileno())
-            file.truncate(start)
+            file.truncate(file.seek(0, os.SEEK_END) - len(rest))
             self._notes.put(
                 f"{self.path}: the last line was cut short; its {len(rest)} bytes are in {torn}"
             )
@@ -137,19 +137,6 @@ def lines_from_the_end(path: Path) -> Iterator[bytes]:
             yield rest
     except OSError:
         return
-
-
-def _last_line(file: FileIO) -> tuple[int, bytes]:
-    """Return where the last line of a file starts, and the line, if it has no end."""
-    start, rest = file.seek(0, os.SEEK_END), b""
-    while start > 0:
-        n = min(BLOCK, start)
-        start = file.seek(start - n)
-        before, ended, line = (file.read(n) or b"").rpartition(b"\n")
-        rest = line + rest
-        if ended:
-            return start + len(before) + 1, rest
-    return 0, rest
 
 
 def _write_all(file: FileIO, data: bytes) -> None:

@@ -29,15 +29,16 @@ from habitus.errors import FileError, HabitusError
 from habitus.files import write_file
 from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import Document, DocumentSettings
+from habitus.rarity import DAY, HOUR
 from habitus.scene.scene_model import SEGMENT, spread_numbers
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.shard_store import like_latest, shard_bytes
 from habitus.video import watched_cells
 
+# Days for which documents are kept, where nobody says otherwise.
+LEARN_DAYS = 7.0
 # Seconds of documents in a file as it is written first.
 MINUTE = 60.0
-HOUR = 3600.0
-DAY = 86_400.0
 # How files are named: by their first document, or by their hour.
 SHARD_NAME, HOUR_NAME = "%Y%m%dT%H%M%S", "%Y%m%dT%H"
 SUFFIX = ".corpus"
@@ -107,7 +108,7 @@ class FootageWriter:
     """
 
     def __init__(
-        self, folder: Path, settings: DocumentSettings, *, learn_days: float | None = 7.0
+        self, folder: Path, settings: DocumentSettings, *, learn_days: float | None = LEARN_DAYS
     ) -> None:
         self.folder, self.settings, self.learn_days = folder, settings, learn_days
         self.notes: list[str] = []
@@ -428,14 +429,19 @@ def _joined(
         except HabitusError as error:
             notes.append(_damaged(file.path, error))
             continue
-        part = whole.take(chosen[low:high] - start)
+        numbers = chosen[low:high] - start
+        if len(whole) != len(file.times):  # thinned since its header was read
+            numbers = np.flatnonzero(np.isin(whole.times, file.times[numbers]))
+            if not len(numbers):
+                continue
+        part = whole.take(numbers)
         after = (whole.settings or {}).get(AFTER) if chosen[low] == start else None
-        own = part.lengths.tolist()
+        part_lengths = part.lengths.tolist()
         if not parts and after is not None:
             follows = {AFTER: after}
         elif after is not None and after == parts[-1].times[-1]:
-            lengths[-1] += own.pop(0)
-        lengths += own
+            lengths[-1] += part_lengths.pop(0)
+        lengths += part_lengths
         parts.append(part)
     if not parts:
         return None

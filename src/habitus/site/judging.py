@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,10 +39,18 @@ def as_event(values: dict[str, Any]) -> Event:
     return decoded(json.dumps(values), Event)
 
 
-def with_accepted(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> tuple[SceneModel, int]:
-    """Return a model in which events are normal, and how many of them it cannot count."""
+def with_accepted(
+    scene: SceneModel,
+    accepted: Sequence[dict[str, Any]],
+    counting: Callable[[], None] = lambda: None,
+) -> tuple[SceneModel, int]:
+    """Return a model in which events are normal, and how many of them it cannot count.
+
+    Each takes a fraction of a second, before which `counting` is called.
+    """
     n_unfit = 0
     for event in accepted:
+        counting()
         try:
             scene = scene.accept(as_event(event)).scene
         except HabitusError:  # found when the camera had another frame size
@@ -49,14 +58,24 @@ def with_accepted(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> tupl
     return scene, n_unfit
 
 
-@dataclass
-class _OpenEvent:
-    """The event under way."""
+class TaughtScene:
+    """A model from a file in which events are normal: of more of them, only those are counted."""
 
-    id: str
-    start: float
-    """In seconds since the epoch."""
-    alarm: bool
+    def __init__(self) -> None:
+        self._latest: tuple[Path, tuple[dict[str, Any], ...], SceneModel] | None = None
+
+    def scene(
+        self, path: Path, accepted: Sequence[dict[str, Any]], counting: Callable[[], None]
+    ) -> SceneModel:
+        """Return the model of a file in which events are normal; see `with_accepted`."""
+        further, scene = tuple(accepted), None
+        if self._latest is not None:
+            before, counted, latest = self._latest
+            if before == path and further[: len(counted)] == counted:
+                further, scene = further[len(counted) :], latest
+        scene, _ = with_accepted(scene or SceneModel.load(path), further, counting)
+        self._latest = path, tuple(accepted), scene
+        return scene
 
 
 class Judging(SceneNames):
@@ -101,7 +120,8 @@ class Judging(SceneNames):
         self.thresholds: tuple[float, ...] = ()
         """Of the budget of the camera, times `SHARES`."""
         self.adjust(alerts)
-        self.event: _OpenEvent | None = None
+        self.event: SiteEvent | None = None
+        """The event under way, as it was filed last."""
         self._region = (scene.model.settings_ or {}).get("region")
         self._cells: tuple[Vocabulary, Flags] | None = None
 
@@ -128,14 +148,14 @@ class Judging(SceneNames):
             budget: [self.detector.bar(n * budget) for n in SHARES]
             for budget in {alerts.alerts_per_day, *budgets.values()}
         }
-        thresholds = {k: tuple(bar.threshold for bar in each) for k, each in bars.items()}
+        thresholds = {k: tuple(bar.threshold for bar in of_budget) for k, of_budget in bars.items()}
         self.zones, self.thresholds = zones, thresholds[alerts.alerts_per_day]
         self.zone_thresholds = {
             name: thresholds[budget]
             for name, budget in budgets.items()
             if budget != alerts.alerts_per_day
         }
-        self.detector.threshold = max(each[-1] for each in thresholds.values())
+        self.detector.threshold = max(of_budget[-1] for of_budget in thresholds.values())
         self.limit.alerts_per_day, self.limit.zone_budgets = alerts.alerts_per_day, budgets
         of_camera = bars[alerts.alerts_per_day][SHARES.index(1.0)]
         self.notes: tuple[str, ...] = (*of_camera.notes, *zones.notes)
@@ -164,7 +184,7 @@ class Judging(SceneNames):
     def take(self, arrival: LiveDocument) -> Judgement | None:
         """Judge a document, and file the events that start or end with it."""
         observer, self.time = self.observer, arrival.time
-        for happening in observer.take(self._known_places(arrival)):
+        for happening in observer.take(self._within_region(arrival)):
             if isinstance(happening, EventStarted):
                 earlier = happening.event.peak - happening.event.start
                 self._start(happening.event, arrival.time - earlier / self.speed)
@@ -172,8 +192,7 @@ class Judging(SceneNames):
                 self._end(happening)
         event, now = self.event, observer.joiner.open
         if event is not None and now is not None and not event.alarm and now.alarm:
-            event.alarm = True
-            self._file(event, now, observer.still)
+            self.event = self._file(now, event.id, event.start, observer.still)
         return observer.judgement
 
     def end_event(self) -> None:
@@ -182,31 +201,31 @@ class Judging(SceneNames):
             self._end(ended)
 
     def _start(self, event: Event, start: float) -> None:
-        self.event = _OpenEvent(self.new_id(start), start, event.alarm)
-        self._file(self.event, event, self.observer.still)
+        self.event = self._file(event, self.new_id(start), start, self.observer.still)
 
     def _end(self, ended: EventEnded) -> None:
         if self.event is not None:
-            self._file(self.event, ended.event, ended.still, ended=True)
+            event = replace(ended.event, alarm=self.event.alarm)
+            self._file(event, self.event.id, self.event.start, ended.still, ended=True)
         self.event = None
 
     def _file(
-        self, open_event: _OpenEvent, event: Event, still: Image | None, *, ended: bool = False
-    ) -> None:
-        """Have an event filed, with times of day."""
-        event = replace(event, alarm=open_event.alarm)
+        self, event: Event, id: str, start: float, still: Image | None, *, ended: bool = False
+    ) -> SiteEvent:
+        """Have an event filed, with times of day; return it so."""
         site_event = SiteEvent.of(
             event,
-            id=open_event.id,
+            id=id,
             camera_id=self.filing.folder.name,
-            start=open_event.start,
+            start=start,
             speed=self.speed,
             ended=ended,
             thresholds=self.zone_thresholds.get(event.zone, self.thresholds),
         )
         self.filing.add(PicturedEvent(site_event, event, self.vocabulary, self.habits, still))
+        return site_event
 
-    def _known_places(self, arrival: LiveDocument) -> LiveDocument:
+    def _within_region(self, arrival: LiveDocument) -> LiveDocument:
         """Return a document without the words of cells that were masked when it was learnt."""
         if self._region is None:
             return arrival

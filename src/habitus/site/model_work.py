@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from habitus.errors import HabitusError, InvalidInputError
-from habitus.files import written_whole
+from habitus.files import write_file
 from habitus.model.inspection import matched_behaviours
 from habitus.progress import Progress
 from habitus.reporting.summaries import summarise_model
@@ -51,14 +51,14 @@ def learn_from_footage(job: LearningJob, connection: Connection) -> None:
     """Learn a model; send progress, and `LearntModel` or `LearningFailure` at the end."""
     os.nice(NICE)
     try:
-        outcome: LearningReport = _learnt(job, connection)
+        outcome: LearningReport = _learn(job, connection)
     except (HabitusError, OSError, MemoryError) as error:
         outcome = LearningFailure(str(error) or type(error).__name__)
     with suppress(BrokenPipeError):  # the server was killed: nobody waits for it
         connection.send(outcome)
 
 
-def _learnt(job: LearningJob, connection: Connection) -> LearntModel:
+def _learn(job: LearningJob, connection: Connection) -> LearntModel:
     documents, reporter = job.folder / "documents", ProgressSender(connection)
     reporter(Progress("reading", 0, None))
     join_hours(documents, time.time())
@@ -86,8 +86,8 @@ def _learnt(job: LearningJob, connection: Connection) -> LearntModel:
         model=path.name,
         summary=scene.summary(),
         notes=(
-            *(*footage.notes, *scene.notes, *_taught(scene, fleet)),
-            *(*_unfit(scene, job.accepted), *unmatched),
+            *(*footage.notes, *scene.notes, *_fleet_note(scene, fleet)),
+            *(*_accepted_note(scene, job.accepted), *unmatched),
         ),
         since=float(corpus.times.min()),
         until=float(corpus.times.max()) + corpus.clip,
@@ -105,13 +105,13 @@ def names_again(scene: SceneModel, job: LearningJob) -> tuple[dict[int, str], li
             before = SceneModel.load(job.folder / job.before).model
             if before.vocabulary_ == scene.model.vocabulary_:
                 matches = matched_behaviours(before.parameters_, scene.model.parameters_)
-    kept = {matches[number - 1] + 1: name for number, name in job.names if number - 1 in matches}
-    lost = [name for _, name in job.names if name not in kept.values()]
+    names = {matches[number - 1] + 1: name for number, name in job.names if number - 1 in matches}
+    lost = [name for _, name in job.names if name not in names.values()]
     notes = [f"no behaviour is like the one called {name!r} any more" for name in lost]
-    return dict(sorted(kept.items())), notes
+    return dict(sorted(names.items())), notes
 
 
-def _taught(scene: SceneModel, fleet: Fleet | None) -> Iterator[str]:
+def _fleet_note(scene: SceneModel, fleet: Fleet | None) -> Iterator[str]:
     """Yield a note where a model leans on other cameras."""
     if fleet is not None and scene.habits is not None and scene.habits.leans_on_fleet:
         yield (
@@ -123,7 +123,7 @@ def _taught(scene: SceneModel, fleet: Fleet | None) -> Iterator[str]:
 def _models(folder: Path) -> list[tuple[int, Path]]:
     """Return the numbers of the models in a folder and their files, in order."""
     named = ((NAME.fullmatch(path.name), path) for path in folder.iterdir())
-    return sorted((int(found[1]), path) for found, path in named if found)
+    return sorted((int(match[1]), path) for match, path in named if match)
 
 
 def _forget(folder: Path) -> None:
@@ -133,7 +133,7 @@ def _forget(folder: Path) -> None:
         description_of(path).unlink(missing_ok=True)
 
 
-def _unfit(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _accepted_note(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield a note about accepted events that the model cannot count."""
     _, n_unfit = with_accepted(scene, accepted)
     if n_unfit:
@@ -149,13 +149,10 @@ def write_description(scene: SceneModel, path: Path) -> None:
     from habitus.reporting.figures.scene import behaviour_pictures
 
     folder = path.parent / "behaviours"
-    folder.mkdir(exist_ok=True)
     pictures = behaviour_pictures(scene.model, width=PICTURE_WIDTH)
     for number, picture in enumerate(pictures, start=1):
-        with written_whole(folder / f"{number}.jpg") as temporary:
-            temporary.write_bytes(jpeg(picture))
-    with written_whole(description_of(path)) as temporary:
-        temporary.write_text(json.dumps(_behaviours(scene, path.parent)), encoding="utf-8")
+        write_file(folder / f"{number}.jpg", jpeg(picture))
+    write_file(description_of(path), json.dumps(_behaviours(scene, path.parent)).encode())
 
 
 def _behaviours(scene: SceneModel, folder: Path) -> list[dict[str, Any]]:

@@ -7,13 +7,11 @@ again after whatever cut them short.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from habitus.errors import InvalidInputError
 from habitus.files import check_output
 from habitus.ingest.clips import DocumentSettings
 from habitus.jobs.cluster import open_workers
-from habitus.jobs.workers import Workers
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.scene.habit_model import HALF_LIFE
 from habitus.settings import (
@@ -127,17 +125,27 @@ def learn_archive(
     folder = ArchiveFolder(Path(output))
     check_unused(learning, "an archive", "n_topics", "n_behaviours", "n_restarts", "seed")
     check_unused(reading, "an archive", "fast", "jobs", "cluster")
-    given = _given(folder, patterns, timezone, documents or DocumentSettings(), reading.fast)
-    recordings = _recordings(given, cameras)
+    settings = _archive_settings(
+        folder, patterns, timezone, documents or DocumentSettings(), reading.fast
+    )
+    recordings = _recordings(settings, cameras)
     options = {**learning.model_options(), "half_life": half_life}
     with folder.alone(), open_workers(reading.cluster, reading.jobs) as workers:
-        folder.put_settings(given)
+        folder.put_settings(settings)
         came, models = Reading(), Learning()
         for _ in range(2):  # again where shards were damaged, whose recordings are read again
-            came = _read(folder, recordings, given, workers, settled, progress, came)
+            came = read_new(
+                folder,
+                recordings,
+                settings,
+                workers,
+                settled=settled,
+                before=came,
+                progress=progress,
+            )
             models = learn_cameras(
                 folder,
-                [one for one in folder.cameras() if not cameras or one.camera in cameras],
+                [camera for camera in folder.cameras() if not cameras or camera.camera in cameras],
                 workers,
                 days=days,
                 options=options,
@@ -190,14 +198,16 @@ def detect_archive(
             f"a budget must be above 0 alerts per day and finite, found {alerts_per_day:g}",
             parameter="alerts_per_day",
         )
-    archive = _known(folder)
-    given = archive.settings()
+    archive = _archive_at(folder)
+    settings = archive.settings()
     with archive.alone(), open_workers(cluster, jobs) as workers:
-        recordings = [] if given is None else _recordings(given, (), strict=False)
-        zone = None if given is None else given["timezone"]
+        recordings = [] if settings is None else _recordings(settings, (), strict=False)
+        zone = None if settings is None else settings["timezone"]
         detection = ArchiveDetection()
         for first in (True, False):  # again where shards were damaged, as for learning
-            reading = _read(archive, recordings, given, workers, settled, progress)
+            reading = read_new(
+                archive, recordings, settings, workers, settled=settled, progress=progress
+            )
             detection = judge_archive(
                 archive,
                 archive.cameras(cameras),
@@ -236,7 +246,7 @@ def report_archive(
     force
         Replace a page that habitus did not write.
     """
-    archive = _known(folder)
+    archive = _archive_at(folder)
     if output is not None:
         check_output(output, "page", force=force)
     overview = overview_of(archive, cameras)
@@ -247,26 +257,26 @@ def report_archive(
     return overview
 
 
-def _known(folder: Address) -> ArchiveFolder:
-    """Return the folder of an archive that is there."""
+def _archive_at(folder: Address) -> ArchiveFolder:
+    """Return the archive in a folder; raise if there is none."""
     archive = ArchiveFolder(Path(folder))
     if not (archive.path / SETTINGS).is_file() and not archive.cameras():
-        found = "nothing" if not archive.path.exists() else "another folder"
+        what = "nothing" if not archive.path.exists() else "another folder"
         raise InvalidInputError(
-            f"{folder}: expected the folder of an archive, found {found}: learn one first",
+            f"{folder}: expected the folder of an archive, found {what}: learn one first",
             parameter="folder",
         )
     return archive
 
 
-def _given(
+def _archive_settings(
     folder: ArchiveFolder,
     patterns: str | Sequence[str],
     timezone: str | None,
     documents: DocumentSettings,
     fast: bool,
 ) -> ArchiveSettings:
-    """Return what was given, or, without patterns, what the archive knows."""
+    """Return how recordings are read: as they are named, or, without patterns, as before."""
     texts = [patterns] if isinstance(patterns, str) else list(patterns)
     stored = folder.settings()
     if not texts and stored is not None:
@@ -277,42 +287,18 @@ def _given(
             parameter="patterns",
         )
     texts = [text if "://" in text else str(Path(text).absolute()) for text in texts]
-    kept = {name: value for name, value in asdict(documents).items() if name != "still_every"}
+    values = {name: value for name, value in asdict(documents).items() if name != "still_every"}
     for name in ("mask", "region"):
-        if kept[name] and (CAMERA in kept[name] or is_file(kept[name])):
-            kept[name] = str(Path(kept[name]).absolute())
-    return {"patterns": texts, "timezone": timezone, "documents": kept, "fast": fast}
+        if values[name] and (CAMERA in values[name] or is_file(values[name])):
+            values[name] = str(Path(values[name]).absolute())
+    return {"patterns": texts, "timezone": timezone, "documents": values, "fast": fast}
 
 
 def _recordings(
-    given: ArchiveSettings, cameras: Sequence[str], *, strict: bool = True
+    settings: ArchiveSettings, cameras: Sequence[str], *, strict: bool = True
 ) -> list[Recording]:
     """Return the recordings that there are now; unless strict, there may be none left."""
-    patterns = [Pattern(text) for text in given["patterns"]]
+    patterns = [Pattern(text) for text in settings["patterns"]]
     if not strict:
         patterns = [pattern for pattern in patterns if pattern.files()]
-    return find_recordings(patterns, timezone=given["timezone"], cameras=cameras)
-
-
-def _read(
-    folder: ArchiveFolder,
-    recordings: Sequence[Recording],
-    given: ArchiveSettings | None,
-    workers: Workers,
-    settled: float,
-    progress: ProgressCallback,
-    before: Reading | None = None,
-) -> Reading:
-    if given is None:
-        return Reading()
-    documents: dict[str, Any] = given["documents"]
-    return read_new(
-        folder,
-        recordings,
-        DocumentSettings(**documents),
-        workers,
-        fast=given["fast"],
-        settled=settled,
-        before=before,
-        progress=progress,
-    )
+    return find_recordings(patterns, timezone=settings["timezone"], cameras=cameras)

@@ -6,7 +6,7 @@ from datetime import datetime, tzinfo
 from itertools import pairwise
 from typing import Any
 
-from habitus.rarity import duration_in_words
+from habitus.rarity import DAY, HOUR, duration_in_words
 from habitus.scene.events import Event
 from habitus.site.camera_models import Era, ModelRecord, eras_of, learnt_of
 from habitus.site.pattern import CLOCK, zone_of
@@ -15,7 +15,6 @@ from habitus.site.shard_reading import overlaps
 from habitus.site.shard_store import ArchiveFolder, CameraFolder, RecordedShard
 from habitus.video.source import redacted
 
-HOUR, DAY = 3600.0, 86_400.0
 GAP = 60.0
 """Seconds without a recording from which on they are a gap."""
 LEAST_UNUSABLE = 60.0
@@ -211,4 +210,4 @@ def covered_hours(shards: Sequence[RecordedShard], zone: tzinfo | None = None) -
             key = local.strftime("%Y-%m-%dT%H")
             seconds[key] = seconds.get(key, 0.0) + until - start
             start = until
-    return {hour: min(found / HOUR, 1.0) for hour, found in sorted(seconds.items())}
+    return {hour: min(covered / HOUR, 1.0) for hour, covered in sorted(seconds.items())}

@@ -260,10 +260,10 @@ def cut_clip(recent: Path, start: float, end: float, output: Path) -> Clip | Non
 
 def _pieces(recent: Path, since: float, until: float) -> "list[_Piece]":
     """Return what the ring of a camera has from one time to another."""
-    kept = segments(recent)
-    first = max(0, bisect_right([at for at, _ in kept], since) - 1)
+    recorded = segments(recent)
+    first = max(0, bisect_right([at for at, _ in recorded], since) - 1)
     pieces: list[_Piece] = []
-    for at, path in kept[first:]:
+    for at, path in recorded[first:]:
         if at > until:
             break
         piece = _scanned(Source(str(path)), at - LEAD / 1000)
@@ -404,9 +404,9 @@ def _found(source: Source, since: float, until: float) -> _Piece | None:
 
 def _within(pieces: Sequence[_Piece], since: float, until: float) -> list[_Piece]:
     """Return the packets from the last keyframe at or before a time to another time."""
-    kept = [piece for piece in pieces if max(piece.times) >= since and piece.start <= until]
-    found = []
-    for n, piece in enumerate(kept):
+    overlapping = [piece for piece in pieces if max(piece.times) >= since and piece.start <= until]
+    parts = []
+    for n, piece in enumerate(overlapping):
         keys = [i for i, is_key in enumerate(piece.keys) if is_key]
         if not keys:
             continue
@@ -415,8 +415,8 @@ def _within(pieces: Sequence[_Piece], since: float, until: float) -> list[_Piece
         late = (i for i in range(first, len(piece.times)) if piece.times[i] > until)
         last = next(late, len(piece.times))
         if last > first:
-            found.append(piece.part(first, last))
-    return found
+            parts.append(piece.part(first, last))
+    return parts
 
 
 def _written(pieces: Sequence[_Piece], output: Path) -> Clip | None:
@@ -443,12 +443,12 @@ def _copied(pieces: Sequence[_Piece], output: Path, form: str) -> Clip:
     shown = [time for piece in pieces for time in piece.times]
     # Leading frames of the first keyframe need frames that are not there.
     start = shown[0]
-    kept = [n for n, time in enumerate(shown) if time >= start]
-    ticks = _increasing([round(1000 * (shown[n] - start)) for n in kept])
+    numbers = [n for n, time in enumerate(shown) if time >= start]
+    ticks = _increasing([round(1000 * (shown[n] - start)) for n in numbers])
     ordered = sorted(ticks)
     # The n-th packet is decoded when the n-th frame is shown, but for the delay of reordering.
     delay = max(due - tick for due, tick in zip(ordered, ticks, strict=True))
-    stamps = dict(zip(kept, zip(ticks, ordered, strict=True), strict=True))
+    stamps = dict(zip(numbers, zip(ticks, ordered, strict=True), strict=True))
     step = max(1, round(1000 * pieces[0].interval))
     with written_whole(output) as temporary:
         options = MOVING_INDEX if form == "mp4" else {}

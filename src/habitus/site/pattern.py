@@ -15,6 +15,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from habitus.errors import InvalidInputError
+from habitus.rarity import DAY
 from habitus.site.places import FoundFile, Place, place_of
 from habitus.video.source import redacted
 
@@ -35,7 +36,6 @@ ONE_CAMERA = "camera"
 CLOCK = "%Y-%m-%dT%H-%M-%S"
 """How the start of a recording is written in the name of a file."""
 PART = re.compile(r"\{(?P<field>[^{}]*)\}|(?P<any>\*)|(?P<text>[^{}*]+)|(?P<stray>[{}])")
-DAY = 86_400.0
 # Names that are shown of those that were found in place of what the pattern says.
 SHOWN = 3
 
@@ -88,9 +88,9 @@ recording, by {date} or by {year}, {month} and {day}
         shown, fields = redacted(self.text), self.fields
         unknown = [field for field in fields if field not in FIELDS]
         if unknown or "stray" in self._kinds:
-            found = f"{{{unknown[0]}}}" if unknown else "a brace of its own"
-            known = ", ".join(f"{{{name}}}" for name in FIELDS)
-            raise _unusable(f"{shown}: unknown field {found}: the fields are {known}, and *")
+            culprit = f"{{{unknown[0]}}}" if unknown else "a brace of its own"
+            choices = ", ".join(f"{{{name}}}" for name in FIELDS)
+            raise _unusable(f"{shown}: unknown field {culprit}: the fields are {choices}, and *")
         if "date" not in fields and not {"year", "month", "day"} <= set(fields):
             raise _unusable(
                 f"{shown}: a pattern must name the day of a recording, by {{date}} or by {{year}}, "
@@ -123,11 +123,11 @@ recording, by {date} or by {year}, {month} and {day}
         match = self.regex.fullmatch(path)
         if match is None:
             return None
-        given = {name: re.sub(r"\D", "", text) for name, text in match.groupdict().items()}
-        day = given.get("date") or "".join(given[name] for name in ("year", "month", "day"))
-        hour = given.get("time") or given.get("hour", "")
-        time = hour if len(hour) > 2 else hour + given.get("minute", "")
-        time += given.get("second", "") if len(time) == 4 else ""
+        digits = {name: re.sub(r"\D", "", text) for name, text in match.groupdict().items()}
+        day = digits.get("date") or "".join(digits[name] for name in ("year", "month", "day"))
+        hour = digits.get("time") or digits.get("hour", "")
+        time = hour if len(hour) > 2 else hour + digits.get("minute", "")
+        time += digits.get("second", "") if len(time) == 4 else ""
         try:
             start = datetime.strptime(day + time.ljust(6, "0"), "%Y%m%d%H%M%S")
         except ValueError:
@@ -182,28 +182,30 @@ def find_recordings(
     if None. InvalidInputError if a pattern matches nothing, two files are of the same time of one
     camera, or a camera that is wanted is not there.
     """
-    zone, found = zone_of(timezone), list[Recording]()
+    zone, recordings = zone_of(timezone), list[Recording]()
     for pattern in patterns:
-        recordings = [
+        matches = [
             Recording(camera, clock.strftime(CLOCK), start, file)
             for file in pattern.files()
             for camera, clock in _named(pattern, file)
             for start in _seconds(clock, zone)
         ]
-        if not recordings:
+        if not matches:
             raise _unusable(f"{redacted(pattern.text)} matches no file: {pattern.nearest()}")
-        found += recordings
-    unknown = sorted(set(cameras) - {recording.camera for recording in found})
+        recordings += matches
+    unknown = sorted(set(cameras) - {recording.camera for recording in recordings})
     if unknown:
-        names = ", ".join(sorted({recording.camera for recording in found}))
+        names = ", ".join(sorted({recording.camera for recording in recordings}))
         raise InvalidInputError(
             f"no recording of {', '.join(unknown)}: there are {names}", parameter="cameras"
         )
-    found = [recording for recording in found if not cameras or recording.camera in cameras]
-    found = list(_put_back(found, zone))
-    found.sort(key=lambda recording: (recording.camera, recording.start, recording.name))
-    _check_single(found)
-    return found
+    recordings = [
+        recording for recording in recordings if not cameras or recording.camera in cameras
+    ]
+    recordings = list(_put_back(recordings, zone))
+    recordings.sort(key=lambda recording: (recording.camera, recording.start, recording.name))
+    _check_single(recordings)
+    return recordings
 
 
 def _put_back(recordings: Sequence[Recording], zone: tzinfo | None) -> Iterator[Recording]:
@@ -214,19 +216,21 @@ def _put_back(recordings: Sequence[Recording], zone: tzinfo | None) -> Iterator[
     """
     latest: dict[tuple[str, str], datetime] = {}
     again = set[tuple[str, str]]()
-    for each in sorted(recordings, key=lambda each: (each.camera, each.file.changed or 0.0)):
-        clock = datetime.strptime(each.clock, CLOCK)
+    for recording in sorted(
+        recordings, key=lambda recording: (recording.camera, recording.file.changed or 0.0)
+    ):
+        clock = datetime.strptime(recording.clock, CLOCK)
         later = [*_seconds(clock.replace(fold=1), zone)]
-        changed = each.file.changed
-        dated = changed is not None and abs(changed - each.start) < DAY  # else copied since
-        if not (dated and later and later[0] > each.start):
-            yield each
+        changed = recording.file.changed
+        dated = changed is not None and abs(changed - recording.start) < DAY  # else copied since
+        if not (dated and later and later[0] > recording.start):
+            yield recording
             continue
-        night = each.camera, each.clock[:10]
+        night = recording.camera, recording.clock[:10]
         if clock < latest.get(night, clock):
             again.add(night)
         latest[night] = clock
-        yield each._replace(start=later[0]) if night in again else each
+        yield recording._replace(start=later[0]) if night in again else recording
 
 
 def _named(pattern: Pattern, file: FoundFile) -> list[tuple[str, datetime]]:

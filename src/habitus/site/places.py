@@ -84,17 +84,16 @@ class RemotePlace(Place):
 
     def __init__(self, address: str) -> None:
         self.address = address
-        with _understood(address):
-            self.filesystem, path = _filesystem(address)
-        super().__init__(path)
+        with _filesystem(address) as (self.filesystem, path):
+            super().__init__(path)
 
     def files(self, pattern: str) -> list[FoundFile]:
         """Return the files that a pattern of `*` matches."""
-        with _understood(self.address):
+        with _filesystem(self.address) as (self.filesystem, _):
             self.filesystem.invalidate_cache()
             entries = self.filesystem.glob(pattern, detail=True)
             return [
-                _described(path, self._address_of(path), self._whole(path, info))
+                _file_of(path, self._address_of(path), self._whole(path, info))
                 for path, info in entries.items()
                 if info.get("type") != "directory"
             ]
@@ -105,8 +104,8 @@ class RemotePlace(Place):
 
     def _address_of(self, path: str) -> str:
         """Return the address of a path here: what was given, with another path in it."""
-        before, found, after = self.address.rpartition(self.path)
-        if found:
+        before, within, after = self.address.rpartition(self.path)
+        if within:
             return f"{before}{path}{after}"
         return str(self.filesystem.unstrip_protocol(path))
 
@@ -126,11 +125,10 @@ class RemotePlace(Place):
 def look_at(address: str) -> FoundFile | None:
     """Return a file as it is now; None where there is none."""
     if "://" in address:
-        with _understood(address):
-            filesystem, path = _filesystem(address)
+        with _filesystem(address) as (filesystem, path):
             filesystem.invalidate_cache()
             try:
-                return _described(path, address, filesystem.info(path))
+                return _file_of(path, address, filesystem.info(path))
             except FileNotFoundError:
                 return None
     try:
@@ -153,24 +151,21 @@ def at_hand(address: str) -> Iterator[Path]:
         return
     with work_folder() as folder:
         copy = folder / f"recording{Path(address).suffix}"
-        with _understood(address):
-            filesystem, path = _filesystem(address)
+        with _filesystem(address) as (filesystem, path):
             filesystem.get_file(path, str(copy))
         yield copy
 
 
-def _filesystem(address: str) -> tuple[Any, str]:
-    """Return the file system of an address, and the path within it."""
-    fsspec = optional_package("fsspec", f"An address such as {redacted(address)}")
-    filesystem, path = fsspec.core.url_to_fs(address)
-    return filesystem, str(path)
-
-
 @contextmanager
-def _understood(address: str) -> Iterator[None]:
-    """Turn whatever the library of a place raises into one clear line."""
+def _filesystem(address: str) -> Iterator[tuple[Any, str]]:
+    """Give the file system of an address, and the path within it.
+
+    Whatever the library of a place raises becomes one clear line.
+    """
     try:
-        yield
+        fsspec = optional_package("fsspec", f"An address such as {redacted(address)}")
+        filesystem, path = fsspec.core.url_to_fs(address)
+        yield filesystem, str(path)
     except HabitusError:
         raise
     except ImportError as error:  # fsspec names what to install
@@ -184,7 +179,7 @@ def _understood(address: str) -> Iterator[None]:
         ) from error
 
 
-def _described(path: str, address: str, info: Mapping[str, Any]) -> FoundFile:
+def _file_of(path: str, address: str, info: Mapping[str, Any]) -> FoundFile:
     version = next((str(info[name]) for name in (*CHECKSUMS, *CHANGED) if info.get(name)), "")
     changed = next((_when(info[name]) for name in CHANGED if info.get(name)), None)
     return FoundFile(str(path), str(address), int(info.get("size") or 0), version, changed)

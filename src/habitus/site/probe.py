@@ -39,17 +39,17 @@ def probe(path: Path, *, within: float = WITHIN) -> ProbedVideo:
     It is opened alone, by the reader that all sources are opened by. VideoError if it is no video,
     or it takes too long; the path is not shown.
     """
-    video: ProbedVideo = _asked("survey_file", str(path.resolve()), within=within)
+    video: ProbedVideo = _ask("survey_file", str(path.resolve()), within=within)
     return video
 
 
 def look(address: str, *, local: bool = False, within: float = PATIENCE) -> ProbedPicture:
     """Return the first picture of a camera; VideoError if it shows none, without its password."""
-    picture: ProbedPicture = _asked("first_picture", address, not local, within=within)
+    picture: ProbedPicture = _ask("first_picture", address, not local, within=within)
     return picture
 
 
-def _asked(function: str, address: str, *more: Any, within: float) -> Any:
+def _ask(function: str, address: str, *more: Any, within: float) -> Any:
     try:
         with ForkServer(PRELOAD) as fork_server:
             return fork_server.ask(f"{__name__}:{function}", address, *more, within, within=within)

@@ -144,7 +144,7 @@ class RenderingProcess:
 
 def render_scene(job: tuple[Path, dict[str, Any]], connection: Connection) -> None:
     """Render a scene, and send how much of it is done."""
-    from habitus.lab.junction import Junction, render
+    from habitus.lab import Junction, render
 
     os.nice(NICENESS)
     path, scene = job

@@ -52,9 +52,9 @@ class Stretch(NamedTuple):
 
 def recorded_spans(recent: Path) -> list[tuple[float, float]]:
     """Return from when to when there are packets, in seconds since the epoch."""
-    found, spans = segments(recent), list[tuple[float, float]]()
-    nexts = [*(start for start, _ in found[1:]), math.inf]
-    for (start, path), following in zip(found, nexts, strict=False):
+    recorded, spans = segments(recent), list[tuple[float, float]]()
+    nexts = [*(start for start, _ in recorded[1:]), math.inf]
+    for (start, path), following in zip(recorded, nexts, strict=False):
         with suppress(FileNotFoundError):  # the oldest are deleted meanwhile
             end = max(start, min(following, path.stat().st_mtime))
             joined = bool(spans) and start - spans[-1][1] < JOINT
@@ -68,12 +68,12 @@ def stretch_at(recent: Path, moment: float = math.inf) -> Stretch | None:
     Where nothing was recorded since, from the newest keyframe on; None without any, or where no
     browser plays them.
     """
-    found = segments(recent)
-    first = max(0, bisect_right([start for start, _ in found], moment) - 1)
-    wanted = [(path, 1000 * moment) for _, path in found[first:]]
-    newest = [(path, math.inf) for _, path in found[:-3:-1]]
+    recorded = segments(recent)
+    first = max(0, bisect_right([start for start, _ in recorded], moment) - 1)
+    wanted = [(path, 1000 * moment) for _, path in recorded[first:]]
+    newest = [(path, math.inf) for _, path in recorded[:-3:-1]]
     for path, since in wanted + newest:
-        stretch = _stretch(path, found, since=since)
+        stretch = _stretch(path, recorded, since=since)
         if stretch is not None:
             return stretch
     return None
@@ -82,10 +82,10 @@ def stretch_at(recent: Path, moment: float = math.inf) -> Stretch | None:
 def stretch_after(recent: Path, last: str) -> Stretch | None:
     """Return the packets that follow one in its segment, or the next segment; None if none do."""
     stem, _, number = last.partition("-")
-    found = segments(recent)
-    for _, path in found:
+    recorded = segments(recent)
+    for _, path in recorded:
         first = int(number) + 1 if path.stem == stem else 0
-        stretch = None if path.stem < stem else _stretch(path, found, first)
+        stretch = None if path.stem < stem else _stretch(path, recorded, first)
         if stretch is not None:
             return stretch
     return None
@@ -101,7 +101,7 @@ def _keyframe(since: float, packets: Sequence[Any], shown: Sequence[int]) -> int
 
 def _stretch(
     path: Path,
-    found: Sequence[tuple[float, Path]],
+    recorded: Sequence[tuple[float, Path]],
     first: int | None = None,
     *,
     since: float = math.inf,
@@ -119,7 +119,7 @@ def _stretch(
         shown = [int(path.stem) - LEAD + packet.pts for packet in packets]
         due = decoding_times(shown)
         n_packets = len(packets)
-        if path == found[-1][1]:
+        if path == recorded[-1][1]:
             n_packets = n_packets - 1 if n_packets >= FEWEST else 0
         if first is None:
             first = _keyframe(since, packets[:n_packets], shown)

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
@@ -29,7 +30,7 @@ from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.files import write_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
-from habitus.rarity import duration_in_words
+from habitus.rarity import DAY, HOUR, duration_in_words
 from habitus.scene import Detector, Event, SceneModel, events_by_line
 from habitus.scene.camera_check import CameraCheck
 from habitus.scene.detection import is_one_thing, most_unusual, unusual_documents
@@ -49,7 +50,6 @@ from habitus.site.shard_store import (
 )
 from habitus.video import Source
 
-DAY, HOUR = 86_400.0, 3600.0
 CANDIDATES_PER_DAY = 24.0
 """Expected false alarms per day and camera among the documents that are kept of shards: the budget
 can be raised up to this without judging anything again."""
@@ -85,6 +85,18 @@ class JudgedHeader(TypedDict):
     seconds: NotNegative
     reason: Text
     """Why it was not judged; empty if it was."""
+
+
+NOT_JUDGED: dict[str, Any] = {
+    "bars": [],
+    "join": 0,
+    "clip": 0.0,
+    "starts": [],
+    "judged": 0,
+    "seconds": 0.0,
+    "reason": "",
+}
+"""What a `JudgedHeader` says of a shard that was not judged, but for the reason."""
 
 
 def hours_in_words(hours: float) -> str:
@@ -287,13 +299,13 @@ def _bars(detector: Detector, rate: float) -> list[tuple[float, float]]:
 
 def _check_like(scene: SceneModel, corpus: Corpus) -> None:
     """Raise if a recording does not show what the model of its camera was learnt from."""
-    of_model, own = (
+    of_model, of_shard = (
         "unknown size" if v is None else f"{v.width}x{v.height}"
         for v in (scene.model.vocabulary_, corpus.vocabulary)
     )
-    if of_model != own:
+    if of_model != of_shard:
         raise InvalidInputError(
-            f"frames of {own}, those of the model are of {of_model}: learn the camera again"
+            f"frames of {of_shard}, those of the model are of {of_model}: learn the camera again"
         )
     check = CameraCheck.of(scene.model, "the model")
     if check is not None and check.refuses(*corpus.looks):
@@ -312,50 +324,30 @@ def _judged(
 ) -> JudgedShard:
     """Judge a shard, and keep what is unusual in it."""
     detector.new_sequence()
-    kept = unusual_documents(detector, corpus, source=source, least=LEAST_MOMENTS)
-    header = _header(
-        task,
-        bars=bars,
-        join=detector.join,
-        clip=detector.model.clip_,
-        starts=kept.starts,
-        judged=kept.n_judged,
-        seconds=len(corpus) * detector.model.clip_,
-    )
-    lines = [json.dumps(header)]
-    for document in kept.documents:
+    unusual = unusual_documents(detector, corpus, source=source, least=LEAST_MOMENTS)
+    values = {
+        "bars": bars,
+        "join": detector.join,
+        "clip": detector.model.clip_,
+        "starts": list(unusual.starts),
+        "judged": unusual.n_judged,
+        "seconds": len(corpus) * detector.model.clip_,
+    }
+    lines = [_first_line(task, values)]
+    for document in unusual.documents:
         rate = detector.false_alarms_per_day(document.normality)
         lines.append(replace(document, camera=task.name, false_alarms_per_day=rate).line())
     return JudgedShard(clock, "".join(f"{line}\n" for line in lines))
 
 
 def _not_judged(task: JudgingTask, clock: str, reason: str) -> JudgedShard:
-    return JudgedShard(clock, f"{json.dumps(_header(task, reason=reason))}\n")
+    return JudgedShard(clock, f"{_first_line(task, {'reason': reason})}\n")
 
 
-def _header(
-    task: JudgingTask,
-    *,
-    bars: Sequence[tuple[float, float]] = (),
-    join: int = 0,
-    clip: float = 0.0,
-    starts: Sequence[int] = (),
-    judged: int = 0,
-    seconds: float = 0.0,
-    reason: str = "",
-) -> JudgedHeader:
-    return {
-        "habitus": "judged",
-        "model": task.fingerprint,
-        "rate": task.rate,
-        "bars": list(bars),
-        "join": join,
-        "clip": clip,
-        "starts": list(starts),
-        "judged": judged,
-        "seconds": seconds,
-        "reason": reason,
-    }
+def _first_line(task: JudgingTask, values: Mapping[str, Any]) -> str:
+    """Return a `JudgedHeader` as a line; other values are those of a shard that is not judged."""
+    begins = {"habitus": "judged", "model": task.fingerprint, "rate": task.rate}
+    return json.dumps({**begins, **NOT_JUDGED, **values})
 
 
 def rank_moments(
@@ -376,18 +368,18 @@ def rank_moments(
         detection.n_cameras += seconds > 0
         detection.seconds += seconds
         judged.append((camera.camera, headers))
-    kept, share = list[Event](), detection.share
+    moments, share = list[Event](), detection.share
     for name, headers in judged:
         limit = AlarmLimit(share)
         for path, header in headers.items():
-            kept += _moments_of(header, _events_of(path, first=2), share, limit)
+            moments += _moments_of(header, _events_of(path, first=2), share, limit)
         if limit.n_held:
             detection.notes.append(f"{name}: {limit.in_words()}")
-    kept.sort(key=lambda moment: (_rank(moment), moment.camera, moment.start))
+    moments.sort(key=lambda moment: (_rank(moment), moment.camera, moment.start))
     zone = None if timezone is None else ZoneInfo(timezone)
     detection.moments = [
         replace(moment, clock=_iso(moment.start, zone))
-        for rank, moment in enumerate(kept)
+        for rank, moment in enumerate(moments)
         if moment.alarm or rank < MOST_MOMENTS
     ]
     return detection
@@ -405,17 +397,17 @@ def _moments_of(
         return []
     clip, join, rate = header["clip"], header["join"], max(CANDIDATES_PER_DAY, share)
     normality = np.full(_number(documents[-1]) + 1, np.inf)
-    normality[[_number(each) for each in documents]] = [each.normality for each in documents]
+    normality[[_number(event) for event in documents]] = [event.normality for event in documents]
     least = most_unusual(normality, join, LEAST_MOMENTS)
     of_sequence = np.searchsorted(header["starts"], np.arange(len(documents)), side="right")
-    known = [
-        _Known(replace(each, alarm=False), int(sequence), each.alarm and _rank(each) <= rate)
-        for each, sequence in zip(documents, of_sequence, strict=True)
-        if (each.alarm and _rank(each) <= rate) or _number(each) in least
+    candidates = [
+        _Candidate(replace(event, alarm=False), int(sequence), event.alarm and _rank(event) <= rate)
+        for event, sequence in zip(documents, of_sequence, strict=True)
+        if (event.alarm and _rank(event) <= rate) or _number(event) in least
     ]
-    alarming = [each.listed and _rank(each.document) <= share for each in known]
-    threshold = _threshold(header, known, alarming, share)
-    moments = _joined(header, known, alarming, Joiner(join, clip, limit), alarms=True)
+    alarming = [candidate.listed and _rank(candidate.document) <= share for candidate in candidates]
+    threshold = _threshold(header, candidates, alarming, share)
+    moments = _joined(header, candidates, alarming, Joiner(join, clip, limit), alarms=True)
 
     def is_apart(document: Event) -> bool:
         number = _number(document)
@@ -425,13 +417,17 @@ def _moments_of(
             for one in moments
         )
 
-    listed = [each.listed and is_apart(each.document) for each in known]
-    moments += _joined(header, known, listed, Joiner(join, clip, None))
-    moments += [each.document for each in known if not each.listed and is_apart(each.document)]
+    listed = [candidate.listed and is_apart(candidate.document) for candidate in candidates]
+    moments += _joined(header, candidates, listed, Joiner(join, clip, None))
+    moments += [
+        candidate.document
+        for candidate in candidates
+        if not candidate.listed and is_apart(candidate.document)
+    ]
     return [replace(moment, threshold=threshold) for moment in moments]
 
 
-class _Known(NamedTuple):
+class _Candidate(NamedTuple):
     """A document that was kept of a shard."""
 
     document: Event
@@ -443,7 +439,7 @@ class _Known(NamedTuple):
 
 def _joined(
     header: JudgedHeader,
-    known: Sequence[_Known],
+    candidates: Sequence[_Candidate],
     wanted: Sequence[bool],
     joiner: Joiner,
     *,
@@ -451,7 +447,7 @@ def _joined(
 ) -> list[Event]:
     """Join the documents of a shard that are wanted to events, alarms or not."""
     joined, after, current = list[Event | None](), 0, 0
-    for (document, sequence, _), abnormal in zip(known, wanted, strict=True):
+    for (document, sequence, _), abnormal in zip(candidates, wanted, strict=True):
         joined.append(joiner.skip(_number(document) - after))
         if sequence != current:
             joined.append(joiner.close())
@@ -472,13 +468,13 @@ def _number(document: Event) -> int:
 
 
 def _threshold(
-    header: JudgedHeader, known: Sequence[_Known], alarming: Sequence[bool], share: float
+    header: JudgedHeader, candidates: Sequence[_Candidate], alarming: Sequence[bool], share: float
 ) -> float:
     """Return the threshold of a budget, between those that were kept."""
     budgets, thresholds = zip(*header["bars"], strict=True)
     threshold = float(np.interp(np.log(share), np.log(budgets), thresholds))
-    for each, below in zip(known, alarming, strict=True):
-        normality = each.document.normality
+    for candidate, below in zip(candidates, alarming, strict=True):
+        normality = candidate.document.normality
         if below:
             threshold = max(threshold, float(np.nextafter(normality, np.inf)))
         else:
@@ -495,30 +491,21 @@ def _iso(seconds: float, zone: ZoneInfo | None) -> str:
     return (moment if zone is not None else moment.astimezone()).isoformat(timespec="seconds")
 
 
-class BarTask(NamedTuple):
-    """A camera with its share of the budget."""
-
-    model: str
-    """File of its model."""
-    share: float
-
-
 def note_bars(
     cameras: Sequence[CameraFolder], detection: ArchiveDetection, workers: Workers
 ) -> None:
     """Note what there is to say of the thresholds of cameras, as their models are now."""
     learnt = [camera for camera in cameras if learnt_of(camera) is not None]
-    tasks = [BarTask(str(camera.model.absolute()), detection.share) for camera in learnt]
-    for number, note in workers.as_completed(bar_note, tasks):
+    models = [str(camera.model.absolute()) for camera in learnt]
+    for number, note in workers.as_completed(partial(bar_note, detection.share), models):
         if note:
             detection.notes.append(f"{learnt[number].camera}: {note}")
 
 
-def bar_note(task: BarTask) -> str:
-    """Return what there is to say of the threshold of a camera, in one line. Run by a worker."""
+def bar_note(share: float, model: str) -> str:
+    """Return what there is to say of the threshold of a model, in one line. Run by a worker."""
     try:
-        scene = SceneModel.load(task.model)
-        return "; ".join(scene.detector(alerts_per_day=task.share).notes)
+        return "; ".join(SceneModel.load(model).detector(alerts_per_day=share).notes)
     except HabitusError:
         return ""
 
@@ -568,8 +555,8 @@ def write_moments(
         else moment
         for moment, name in zip(detection.moments, names, strict=True)
     ]
-    in_time = sorted(detection.moments, key=lambda one: (one.start, one.camera))
-    write_file(folder.events, "".join(f"{one.line()}\n" for one in in_time).encode())
+    in_time = sorted(detection.moments, key=lambda moment: (moment.start, moment.camera))
+    write_file(folder.events, "".join(f"{moment.line()}\n" for moment in in_time).encode())
     for path in pictures.glob("*.jpg"):
         if path.name not in names:
             path.unlink(missing_ok=True)
@@ -587,7 +574,7 @@ def _picture_tasks(
     addresses: Mapping[tuple[str, str], str],
 ) -> list[PictureTask]:
     """Return what is to be drawn of each recording."""
-    cameras = {name: folder.camera(name) for name in sorted({each.camera for each, _ in wanted})}
+    cameras = {name: folder.camera(name) for name in sorted({event.camera for event, _ in wanted})}
     shards = {name: like_latest(camera.shards()) for name, camera in cameras.items()}
     tasks: dict[Path, PictureTask] = {}
     for event, picture in wanted:

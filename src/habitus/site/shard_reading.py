@@ -22,12 +22,14 @@ from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.rarity import HOUR
 from habitus.scene.events import clock
 from habitus.schema import shortened
 from habitus.site.pattern import CLOCK, Recording
 from habitus.site.places import FoundFile, at_hand, look_at
 from habitus.site.shard_store import (
     ArchiveFolder,
+    ArchiveSettings,
     CameraFolder,
     Origin,
     RecordedShard,
@@ -52,7 +54,6 @@ OVERLAP = 60.0
 # Containers whose index is written last, and the name that it has.
 INDEXED, INDEX = frozenset([".mp4", ".mov", ".m4v"]), b"moov"
 CAMERA = "{camera}"
-HOUR = 3600.0
 
 
 class ReadingTask(NamedTuple):
@@ -108,43 +109,45 @@ def camera_settings(settings: DocumentSettings, camera: str) -> DocumentSettings
     A camera without such a file has no mask.
     """
 
-    def own(given: str | None) -> str | None:
-        if given is None or CAMERA not in given:
-            return given
-        file = given.replace(CAMERA, camera)
+    def of_camera(mask: str | None) -> str | None:
+        if mask is None or CAMERA not in mask:
+            return mask
+        file = mask.replace(CAMERA, camera)
         return file if Path(file).is_file() else None
 
-    return replace(settings, mask=own(settings.mask), region=own(settings.region))
+    return replace(settings, mask=of_camera(settings.mask), region=of_camera(settings.region))
 
 
 def digest_of(settings: DocumentSettings, fast: bool) -> str:
     """Return a digest of how documents are made: shards of another one are made anew."""
-    kept = asdict(settings) | {"still_every": None, "fast": fast}
+    values = asdict(settings) | {"still_every": None, "fast": fast}
     for name in ("mask", "region"):
-        if kept[name] and is_file(kept[name]):
-            kept[name] = hashlib.blake2b(Path(kept[name]).read_bytes()).hexdigest()
-    return hashlib.blake2b(json.dumps(kept, sort_keys=True).encode(), digest_size=8).hexdigest()
+        if values[name] and is_file(values[name]):
+            values[name] = hashlib.blake2b(Path(values[name]).read_bytes()).hexdigest()
+    return hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def read_new(
     folder: ArchiveFolder,
     recordings: Sequence[Recording],
-    settings: DocumentSettings,
+    settings: ArchiveSettings | None,
     workers: Workers,
     *,
-    fast: bool = False,
     settled: float = SETTLED,
     before: Reading | None = None,
     progress: ProgressCallback = ignore_progress,
 ) -> Reading:
     """Read the recordings that have no shard, or another one than they had, and write each shard.
 
-    `recordings` are all of the cameras that are wanted. Those that have changed within `settled`
-    seconds are left for later. What this run has read `before` is added to.
+    `recordings` are all of the cameras that are wanted; where an archive does not know how they are
+    read, none is. Those that have changed within `settled` seconds are left for later. What this
+    run has read `before` is added to.
     """
+    if settings is None:
+        return Reading()
     reading = before or Reading()
     reading.n_known, reading.waiting = -reading.n_read, []
-    tasks = list(_new(folder, recordings, settings, fast, settled, reading))
+    tasks = list(_new(folder, recordings, settings, settled, reading))
     progress(Progress("reading", 0, len(tasks)))
     started = time.monotonic()
     for n, (number, read) in enumerate(_each_read(workers, tasks), start=1):
@@ -158,15 +161,15 @@ def read_new(
 def _new(
     folder: ArchiveFolder,
     recordings: Sequence[Recording],
-    settings: DocumentSettings,
-    fast: bool,
+    settings: ArchiveSettings,
     settled: float,
     reading: Reading,
 ) -> Iterator[ReadingTask]:
     """Yield what is to be read, and note what is known and what may be read later."""
-    now = time.time()
+    now, fast = time.time(), settings["fast"]
+    of_archive = DocumentSettings(**settings["documents"])
     for camera, group in groupby(recordings, key=lambda recording: recording.camera):
-        documents = camera_settings(settings, camera)
+        documents = camera_settings(of_archive, camera)
         made, stored = digest_of(documents, fast), folder.camera(camera)
         shards = {shard.clock: shard for shard in stored.shards()}
         of_camera = list(group)
@@ -198,7 +201,9 @@ def _forget_renamed(
 ) -> None:
     """Delete the shards of recordings that have another time now: they are read there."""
     clocks = {recording.clock for recording in recordings}
-    elsewhere = {each.file.identity for each in recordings if each.clock not in shards}
+    elsewhere = {
+        recording.file.identity for recording in recordings if recording.clock not in shards
+    }
     for shard in list(shards.values()):
         identity = shard.origin["size"], shard.origin["version"]
         if shard.clock not in clocks and identity in elsewhere and identity[1]:
@@ -211,10 +216,10 @@ def _still_there(
 ) -> dict[str, UnreadRecording]:
     """Return the recordings that cannot be read; those that were deleted are forgotten."""
     unread, clocks = camera.unread(), {recording.clock for recording in recordings}
-    kept = {clock: each for clock, each in unread.items() if clock in clocks}
-    if kept != unread:
-        camera.put_unread(kept)
-    return kept
+    there = {clock: recording for clock, recording in unread.items() if clock in clocks}
+    if there != unread:
+        camera.put_unread(there)
+    return there
 
 
 def _later(recording: Recording, reason: str) -> str:

@@ -302,12 +302,20 @@ def set_aside(path: Path) -> bool:
     """
     try:
         path.read_bytes()
+    except OSError:
+        return False
+    damaged = is_damaged(path)
+    if damaged:
+        path.rename(path.with_suffix(DAMAGED))
+    return damaged
+
+
+def is_damaged(path: str | Path) -> bool:
+    """Return whether the file of a shard cannot be read."""
+    try:
         Corpus.load(path)
     except FileError:
-        path.rename(path.with_suffix(DAMAGED))
         return True
-    except OSError:
-        pass
     return False
 
 

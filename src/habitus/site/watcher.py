@@ -27,11 +27,10 @@ from habitus.ingest.live import LiveDocument, LiveSource
 from habitus.jobs.fork_server import ForkServer
 from habitus.scene.camera_monitor import FAULTS
 from habitus.scene.detector import Judgement
-from habitus.scene.scene_model import SceneModel
 from habitus.scene.thresholds import AlarmLimit, RaisedAlarm
 from habitus.site.filing import Filing
-from habitus.site.footage import FootageWriter
-from habitus.site.judging import Judging, with_accepted
+from habitus.site.footage import LEARN_DAYS, FootageWriter
+from habitus.site.judging import Judging, TaughtScene
 from habitus.site.live_picture import arrows_in, heat_in, jpeg
 from habitus.site.packet_ring import PacketRing
 from habitus.site.pipe_messages import (
@@ -50,14 +49,11 @@ from habitus.site.pipe_messages import (
     UseModel,
 )
 from habitus.site.process import CameraJob
-from habitus.site.watching import SLOW_DOCUMENTS
+from habitus.site.relearning import FIRST_AFTER
+from habitus.site.watching import PATIENCE, SLOW_DOCUMENTS
 from habitus.site.zones import ignored, polygon_text
 from habitus.video import Source
 
-# Seconds of footage that the first model is learnt from.
-FIRST_MODEL = 300.0
-# Seconds of silence after which a source counts as lost, unless the job says otherwise.
-PATIENCE = 10.0
 # Seconds until a file that could not be read is tried again: at first, and at most.
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 # Largest speed of a file that plays.
@@ -131,6 +127,7 @@ class Watcher:
         self.state: StateChanged | None = None
         self.size: tuple[int, int] | None = None
         self.judging: Judging | None = None
+        self.taught = TaughtScene()
         self.conditions, self.n_slow = ConditionMonitor(self.settings.clip), 0
         self.pictured, self.beaten, self.n_documents = 0.0, 0.0, 0
         self.recording = (
@@ -208,6 +205,10 @@ class Watcher:
         while (order := self.link.next_order()) is not None:
             self._obey(order)
         self.filing.tick()
+        self._beat()
+
+    def _beat(self) -> None:
+        """Give a sign of life now and then."""
         if time.monotonic() - self.beaten >= BEAT_EVERY:
             self.beaten = time.monotonic()
             self.link.send(self.footage.extent)
@@ -235,9 +236,8 @@ class Watcher:
     def _use(self, path: str, accepted: Sequence[dict[str, Any]]) -> None:
         """Judge by a model from the next document on; as before, if it cannot be used."""
         try:
-            scene, _ = with_accepted(SceneModel.load(self.job.folder / path), accepted)
             judging = Judging(
-                scene,
+                self.taught.scene(self.job.folder / path, accepted, self._beat),
                 self.alerts,
                 name=self.source.name,
                 filing=self.filing,
@@ -399,7 +399,7 @@ class RecordingProgress:
 
     def __init__(self, starts: float | None) -> None:
         self.given, self.starts = starts, 0.0
-        self.learnt = self.wanted = FIRST_MODEL
+        self.learnt = self.wanted = FIRST_AFTER
         self.read = self.asked = 0.0
         self.waits = self._begun = False
         self.reason = ""
@@ -409,7 +409,7 @@ class RecordingProgress:
         if self._begun or length is None:
             return
         self._begun = True
-        self.learnt = self.wanted = min(FIRST_MODEL, length / 2)
+        self.learnt = self.wanted = min(FIRST_AFTER, length / 2)
         written = path.stat().st_mtime if path.exists() else time.time()
         self.starts = written - length if self.given is None else self.given
 
@@ -425,7 +425,7 @@ class FootageThread:
     def __init__(self, job: CameraJob, settings: DocumentSettings, link: ServerLink) -> None:
         self.folder, self.settings, self.link = job.folder / "documents", settings, link
         recorded = job.kind == "recording"
-        self.days = None if recorded else float(job.options.get("learn_days", 7.0))
+        self.days = None if recorded else float(job.options.get("learn_days", LEARN_DAYS))
         self.extent = FootageExtent(0.0, time.time())
         self._writer: FootageWriter | None = None
         self._tasks: Backlog[Callable[[FootageWriter], None]] = Backlog(self._do, room=MOST_WAITING)
@@ -443,13 +443,8 @@ class FootageThread:
     def flush(self) -> None:
         """Have all documents on disk, and wait for that."""
         done = threading.Event()
-
-        def flush(writer: FootageWriter) -> None:
-            writer.flush()
-            self.extent = writer.kept or self.extent
-            done.set()
-
-        self._tasks.add(flush)
+        self._tasks.add(FootageWriter.flush)
+        self._tasks.add(lambda writer: done.set())
         done.wait(FLUSHING)
 
     def close(self, *, within: float) -> None:

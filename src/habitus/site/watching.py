@@ -47,6 +47,8 @@ from habitus.settings import (
 from habitus.site.event_log import EventLog, Thumbnail, lines_from_the_end
 from habitus.video import Source, watched_cells
 
+# Seconds without a frame after which a source is connected anew, where nobody says otherwise.
+PATIENCE = 10.0
 # Number of documents in a row of less than two frames after which a camera is too slow.
 SLOW_DOCUMENTS = 5
 
@@ -71,7 +73,7 @@ def watch(
     *,
     output: Address | None = None,
     stop: threading.Event | None = None,
-    patience: float = 10.0,
+    patience: float = PATIENCE,
     alerts: AlertSettings | float | None = None,
     force: bool = False,
     reading: ReadingSettings = ReadingSettings(),
@@ -124,15 +126,15 @@ def watch(
         stop=stop or threading.Event(),
         patience=patience,
         camera=camera_check(model, detector.model, output, force),
-        raised=_raised(output, camera, detector.alerts_per_day),
+        raised=_earlier_alarms(output, camera, detector.alerts_per_day),
     )
     if output is None:
         yield from (happening for happening in happenings if happening is not None)
     else:
-        yield from _logged(happenings, detector, Path(output))
+        yield from _with_log(happenings, detector, Path(output))
 
 
-def _raised(
+def _earlier_alarms(
     output: Address | None, source: Source, alerts_per_day: float | None
 ) -> list[RaisedAlarm]:
     """Return the alarms of before that count against the budget; none of a file."""
@@ -146,7 +148,7 @@ def latest_alarms(path: Path, source: str, seconds: float, now: float) -> list[R
 
     Lines that are no events, such as one that was cut short, are passed over.
     """
-    found = []
+    alarms = []
     for line in lines_from_the_end(path):
         try:
             event = decoded(line.decode(), Event)
@@ -158,11 +160,11 @@ def latest_alarms(path: Path, source: str, seconds: float, now: float) -> list[R
         first = event.track[0].time if event.track else event.start
         ago = now - start - (first - event.start)
         if event.alarm and event.source == source and 0 <= ago < seconds:
-            found.append(RaisedAlarm(ago, event.normality))
-    return found
+            alarms.append(RaisedAlarm(ago, event.normality))
+    return alarms
 
 
-def _logged(
+def _with_log(
     happenings: Iterator[EventStarted | EventEnded | CameraFault | Notice | None],
     detector: Detector,
     output: Path,
@@ -211,7 +213,7 @@ def watch_events(
     settings: DocumentSettings,
     *,
     stop: threading.Event,
-    patience: float = 10.0,
+    patience: float = PATIENCE,
     camera: CameraCheck | None = None,
     raised: Sequence[RaisedAlarm] = (),
 ) -> Iterator[EventStarted | EventEnded | CameraFault | Notice | None]:
@@ -270,8 +272,8 @@ class Observer:
         self.faults = FaultReports(name)
         self.backgrounds: Backgrounds | None = None
         self.n_slow = 0
-        self.n_told, self.told_at = 0, -np.inf
-        """Documents that were held back when that was told last, and when, in seconds."""
+        self.n_reported, self.reported_at = 0, -np.inf
+        """Documents that were held back when that was reported last, and when, in seconds."""
         self.latest = 0.0
         """Start of the latest document in seconds."""
 
@@ -335,11 +337,15 @@ class Observer:
         yield from self.faults.take(fault, arrival.seconds, arrival.time)
 
     def held(self, now: float, *, every: float = REPORT_EVERY) -> Iterator[Notice]:
-        """Yield what the limit has held back since that was told, if so much time has passed."""
+        """Yield what the limit has held back since it was reported, if so much time has passed."""
         limit = self.joiner.limit
-        if limit is None or limit.n_held == self.n_told or self.latest - self.told_at < every:
+        if (
+            limit is None
+            or limit.n_held == self.n_reported
+            or self.latest - self.reported_at < every
+        ):
             return
-        self.n_told, self.told_at = limit.n_held, self.latest
+        self.n_reported, self.reported_at = limit.n_held, self.latest
         yield Notice(f"{self.name}: {limit.in_words()}", now)
 
     def ended(self, event: Event | None) -> Iterator[EventEnded]:

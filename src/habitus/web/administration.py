@@ -473,11 +473,11 @@ def add_device(console: Console, actor: Actor, device: NewBrowser) -> Channel:
     if not (push.is_known(device.endpoint) or actor.may("admin")):
         raise HttpError(403, "not the address of a push service that is known")
     settings = {**device.model_dump(exclude={"name"}), "user": actor.user_id}
-    remove_device(console, actor.name, device.endpoint)
     values: dict[str, Any] = {"name": f"{actor.name}: {device.name}"[:LONGEST_NAME], "kind": "push"}
     channels.check("push", settings)
     channels.send_test(console, Channel(**values, secret_settings=console.vault.seal(settings)))
     wanted = checked(NewChannel, {**values, "settings": settings})
+    remove_device(console, actor.name, device.endpoint)
     return add_channel(console, actor.name, wanted)
 
 

@@ -24,7 +24,7 @@ from typing_extensions import TypedDict
 from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.files import checked_path, written_whole
 from habitus.schema import Count, Time, decoded
-from habitus.web.database import Base, Database, EventRow, database_errors
+from habitus.web.database import Base, CameraRow, Database, EventRow, database_errors
 from habitus.web.migrations import copy_database, revision_of, upgrade
 from habitus.web.server_settings import ServerSettings
 from habitus.web.vault import Vault
@@ -184,6 +184,7 @@ def restore(
                     "the backup is of a console with SQLite: restore it without a database",
                     parameter="database",
                 )
+            _check_rows(settings)
             _forget_pictures(settings)
     except BaseException as error:
         for path in settings.data.iterdir():
@@ -265,6 +266,9 @@ def _described(archive: zipfile.ZipFile) -> Description:
             f"the backup is of version {description['version']}, this habitus reads up to "
             f"{VERSION}: upgrade habitus"
         )
+    needed = {"secret.key", SQLITE} if description["database"] == "sqlite" else {"secret.key"}
+    if missing := needed - {*names}:
+        raise FileError(f"not a complete backup of habitus: it has no {min(missing)}")
     return description
 
 
@@ -299,6 +303,18 @@ def _restore_tables(settings: ServerSettings, revision: str) -> None:
                 _fill(connection, table, folder / f"{table.name}.jsonl")
         upgrade(database)
     shutil.rmtree(folder)
+
+
+def _check_rows(settings: ServerSettings) -> None:
+    """Raise `FileError` if a row names a folder or a file that is none of its camera."""
+    cameras = select(CameraRow.id, func.coalesce(CameraRow.model, "model-1.habitus"))
+    files = (EventRow.thumbnail, EventRow.heat, EventRow.clip)
+    events = (select(EventRow.camera_id, "events/" + func.coalesce(file, "x")) for file in files)
+    with closing(Database.of(settings)) as database, database.session() as session:
+        for query in (cameras, *events):
+            for camera, file in session.execute(query.distinct()):
+                if not NAMES.fullmatch(name := f"cameras/{camera}/{file}"):
+                    raise FileError(f"the backup names a file that no backup has: {name[:100]!r}")
 
 
 def _forget_pictures(settings: ServerSettings) -> None:

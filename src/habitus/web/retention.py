@@ -107,15 +107,19 @@ def keep_quota(console: "Console") -> SweepCounts:
 
     Where others have filled the disk, what was called unusual stays.
     """
-    disk = shutil.disk_usage(console.settings.data)
-    missing = int(min(LEAST_FREE, LEAST_FREE_SHARE * disk.total)) - disk.free
-    if missing > 0:
+    if _missing(console) > 0:
         console.bulletin.post("the disk is nearly full: the oldest clips and events are deleted")
     prune_recent(console)
-    thin_documents(console, missing, PLENTY)
-    counts = _keep_events(console, missing)
-    thin_documents(console, missing, LEAST_DOCUMENTS)
+    thin_documents(console, _missing(console), PLENTY)
+    counts = _keep_events(console, _missing(console))
+    thin_documents(console, _missing(console), LEAST_DOCUMENTS)
     return counts
+
+
+def _missing(console: "Console") -> int:
+    """Return how many more bytes are to be free on the disk; none if this is not above 0."""
+    disk = shutil.disk_usage(console.settings.data)
+    return int(min(LEAST_FREE, LEAST_FREE_SHARE * disk.total)) - disk.free
 
 
 def prune_recent(console: "Console") -> None:

@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import exists, func, select, update
+from sqlalchemy.orm import Session, aliased
 
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.jobs.fork_server import ForkServer
@@ -47,10 +47,12 @@ def review(console: "Console", event_id: str, verdict: str | None, actor: str) -
             silenced = _silenced(console, console.supervisor.fork_server, event_id, event.camera_id)
         except HabitusError as error:
             note = str(error)
+        one = aliased(EventRow)  # it may have been taken back meanwhile
+        is_normal = exists().where(one.id == event_id, one.review == "normal")
         with console.database.transaction() as session:
             ids = [card.id for card in silenced]
             quiet = update(EventRow).where(EventRow.id.in_(ids), EventRow.silenced_by.is_(None))
-            session.execute(quiet.values(silenced_by=event_id))
+            session.execute(quiet.where(is_normal).values(silenced_by=event_id))
     return ReviewOutcome(
         event_id=event_id, camera_id=event.camera_id, verdict=verdict, silenced=silenced, note=note
     )

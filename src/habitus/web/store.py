@@ -276,13 +276,17 @@ def behaviour_names(session: Session, camera: CameraRow) -> dict[int, str]:
 
 
 def latest_alarms(session: Session, camera: CameraRow) -> tuple[tuple[float, float, str], ...]:
-    """Return time, normality and zone of the latest alarms of each budget of a camera."""
+    """Return time, normality and zone of the latest alarms of each budget of a camera.
+
+    Those of a clock that ran ahead would keep others back until then.
+    """
     zones = [zone["name"] for zone in camera.zones if zone.get("alerts_per_day") is not None]
     found: list[tuple[float, float, str]] = []
     for where in (EventRow.zone.not_in(zones), *(EventRow.zone == zone for zone in zones)):
         query = (
             select(EventRow.start, EventRow.normality, EventRow.zone)
             .where(EventRow.camera_id == camera.id, EventRow.alarm.is_(True), where)
+            .where(EventRow.start <= time.time())
             .order_by(EventRow.start.desc())
             .limit(MOST_REMEMBERED)
         )

@@ -9,7 +9,7 @@ import pytest
 
 from habitus import Corpus
 from habitus.errors import InvalidInputError
-from habitus.evaluation.labels import Label, Sighting
+from habitus.evaluation.labels import Label, Sighting, abnormal_places
 from habitus.lab.comparison.protocol import (
     GROUPS,
     LEARNING_RUNS,
@@ -71,7 +71,7 @@ def test_the_identity_changes_with_everything_that_results_depend_on(footage):
 def test_sightings_replace_the_box_of_a_label(footage):
     track = (Sighting(101.5, Box(1, 2, 3, 4)), Sighting(102.5, Box(5, 6, 7, 8)))
     labels = [Label(101, 103, "", Box(0, 0, 9, 9), track), Label(110, 112, "", Box(1, 1, 2, 2))]
-    places = split_footage(footage.corpus, labels, 100).places
+    places = abnormal_places(split_footage(footage.corpus, labels, 100).labels)
     assert [place.box for place in places] == [(1, 2, 3, 4), (5, 6, 7, 8), (1, 1, 2, 2)]
     assert 101.5 == places[0].start < places[0].end < 101.51
     assert places[2][:2] == (110, 112)

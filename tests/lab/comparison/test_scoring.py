@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from habitus import Corpus
-from habitus.evaluation.labels import AbnormalPlace
+from habitus.evaluation.labels import Label, Sighting
 from habitus.lab.comparison.protocol import LEARNING_RUNS
 from habitus.lab.comparison.run_store import Repetition
 from habitus.lab.comparison.runs import carry_out
@@ -38,8 +38,8 @@ def test_abnormal_words_are_those_with_the_centre_of_their_cell_in_the_box(foota
 @pytest.mark.parametrize(("by", "same"), [(3, True), (-3, True), (5, False), (-5, False)])
 def test_a_cell_is_in_the_box_if_its_centre_is(footage, labelled, by, same):
     grown = Box(BOX.left - by, BOX.top, BOX.right + by, BOX.bottom + by)
-    places = [place._replace(box=grown) for place in footage.places]
-    found = labelled_words(footage._replace(places=places), QUICK)
+    labels = [label._replace(box=grown) for label in footage.labels]
+    found = labelled_words(footage._replace(labels=labels), QUICK)
     alike = [np.array_equal(a.abnormal, b.abnormal) for a, b in zip(found, labelled, strict=True)]
     assert all(alike) == same
 
@@ -83,10 +83,10 @@ def test_the_model_finds_the_corner(footage, labelled):
 
 
 def test_sightings_replace_the_box_of_a_label(footage):
-    sightings = [AbnormalPlace(102.5, 102.501, BOX), AbnormalPlace(102.7, 102.701, Box(0, 0, 8, 8))]
-    (found,) = labelled_words(footage._replace(places=sightings), QUICK)
+    track = (Sighting(102.5, BOX), Sighting(102.7, Box(0, 0, 8, 8)))
+    (found,) = labelled_words(footage._replace(labels=[Label(101, 104, "", BOX, track)]), QUICK)
     assert found.document == 102
-    assert labelled_words(footage._replace(places=[]), QUICK) == []
+    assert labelled_words(footage._replace(labels=[]), QUICK) == []
 
 
 @pytest.mark.parametrize("new_sequence", [False, True])

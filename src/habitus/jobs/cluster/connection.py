@@ -187,14 +187,14 @@ def _check_peer(address: str) -> None:
     waits for ever. OSError if nobody is there, or says nothing.
     """
     scheme, _, place = address.rpartition("://")
-    given = Security().get_connection_args("client")
-    if scheme in ("tls", "wss") and given["ssl_context"] is None:
+    security = Security().get_connection_args("client")
+    if scheme in ("tls", "wss") and security["ssl_context"] is None:
         raise InvalidInputError(
             f"{address} needs certificates: name them in Dask's configuration (distributed.comm."
             "tls.ca-file and distributed.comm.tls.client)",
             parameter="cluster",
         )
-    if scheme in ("", "tcp", "ws") and given["require_encryption"]:
+    if scheme in ("", "tcp", "ws") and security["require_encryption"]:
         raise InvalidInputError(
             f"{address} is not encrypted, which Dask's configuration asks for: give a tls:// one",
             parameter="cluster",

@@ -11,12 +11,11 @@ import pickle
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain, groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from habitus.corpus import Corpus, ShardedCorpus
-from habitus.corpus.shards import ShardPasses, ThreadPasses, go_on
+from habitus.corpus.shards import ShardPasses, go_on
 from habitus.corpus.tree_sum import Summable, TreeSum, aligned_blocks, tree_sum
 from habitus.jobs.cluster.connection import SharedValue, carry_out
 from habitus.jobs.workers import Task
@@ -51,10 +50,9 @@ class ClusterPasses(ShardPasses[T]):
     def __init__(
         self, cluster: "ClusterWorkers", corpus: ShardedCorpus, make: Callable[[Corpus], T]
     ) -> None:
-        super().__init__(corpus)
+        super().__init__(corpus, make)
         self._cluster = cluster
-        opening = partial(WorkerShards, pickle.dumps((replace(corpus, workers=None), make)))
-        self._opening = SharedValue(cluster, opening)
+        self._pickled = pickle.dumps((replace(corpus, workers=None), make))
         self._kept: dict[str, Any] = {}
         """What each worker keeps, by its address, as a future."""
         self._workers: list[str] = []
@@ -106,7 +104,7 @@ class ClusterPasses(ShardPasses[T]):
         come = iter(sorted(present.keys() - set(self._workers)))
         places = [worker if worker in present else next(come, None) for worker in self._workers]
         self._workers = [worker for worker in places if worker is not None] + list(come)
-        self._kept = {worker: kept for worker, kept in self._kept.items() if worker in present}
+        self._kept = {worker: future for worker, future in self._kept.items() if worker in present}
 
     def _edges(self) -> list[int]:
         """Return the number of the first shard of each worker, and the number of all shards."""
@@ -149,7 +147,7 @@ class ClusterPasses(ShardPasses[T]):
         """Return what a worker keeps, as an argument of tasks."""
         future = self._kept.get(home)
         if future is None or future.status in ("cancelled", "lost"):
-            future = self._cluster.submit(opened, self._opening.future(), workers=[home])
+            future = self._cluster.submit(WorkerShards, self._pickled, workers=[home])
             self._kept[home] = future
         return future
 
@@ -159,20 +157,15 @@ class ClusterPasses(ShardPasses[T]):
 
 
 class WorkerShards:
-    """What a worker made of shards; given to another worker, it begins anew with nothing."""
+    """What a worker made of shards, first nothing; given to another worker, it begins anew."""
 
     def __init__(self, pickled: bytes) -> None:
         self._pickled = pickled
         corpus, make = pickle.loads(pickled)  # noqa: S301 - from the client
-        self.passes: ThreadPasses[Any] = ThreadPasses(corpus, make)
+        self.passes: ShardPasses[Any] = ShardPasses(corpus, make)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return WorkerShards, (self._pickled,)
-
-
-def opened(opening: Callable[[], WorkerShards]) -> WorkerShards:
-    """Return shards of which nothing is made yet; run by a worker."""
-    return opening()
 
 
 def on_block(

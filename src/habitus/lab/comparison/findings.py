@@ -1,6 +1,7 @@
 """Figures of a comparison over all runs, and statements about them that can go either way."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -153,7 +154,7 @@ class Comparison(NamedTuple):
                 "localisation_by_share": None if recall is None else recall.by_share.tolist(),
                 "localisation_by_number": None if recall is None else recall.by_number.tolist(),
             },
-            "protocol": self.protocol.to_json(),
+            "protocol": asdict(self.protocol),
             "false_alarms_per_hour": RATE,
             "shares": list(SHARES),
             "n_top": list(N_TOP),
@@ -210,15 +211,15 @@ def _figures(
     scored = [
         ScoredDocuments(run.normality, judged, footage.times, footage.corpus.clip) for run in runs
     ]
-    scores = [each.abnormality for each in scored]
+    scores = [run.abnormality for run in scored]
     return MethodFigures(
         method=method,
         group=group,
         abnormality=scores,
-        average_precisions=np.array([average_precision(each, abnormal) for each in scores]),
-        roc_aucs=np.array([roc_auc(each, abnormal) for each in scores]),
-        accuracies=np.array([best_accuracy(each, abnormal) for each in scores]),
-        found=np.array([found_at_rates(each, footage.events, (RATE,))[0].share for each in scored]),
+        average_precisions=np.array([average_precision(values, abnormal) for values in scores]),
+        roc_aucs=np.array([roc_auc(values, abnormal) for values in scores]),
+        accuracies=np.array([best_accuracy(values, abnormal) for values in scores]),
+        found=np.array([found_at_rates(run, footage.events, (RATE,))[0].share for run in scored]),
         learning=float(np.mean([run.learning for run in runs])),
         deciding=float(np.mean([run.deciding for run in runs])),
         recall=_mean_over_runs([run.recall for run in runs if run.recall is not None]),
@@ -354,9 +355,9 @@ def _variance(comparison: Comparison) -> Iterator[Finding]:
     """Yield how much the runs of each learning algorithm vary."""
     spreads = {}
     for group in LEARNERS:
-        known = [row.spread for row in comparison.group(group) if row.spread is not None]
-        if known:
-            spreads[group] = float(np.mean(known))
+        of_group = [row.spread for row in comparison.group(group) if row.spread is not None]
+        if of_group:
+            spreads[group] = float(np.mean(of_group))
     if "em" not in spreads or len(spreads) < 2:
         return
     most = spreads["em"] == max(spreads.values())

@@ -2,9 +2,12 @@
 
 import io
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from habitus.arrays import Array
 from habitus.evaluation.metrics import precision_recall
@@ -12,10 +15,6 @@ from habitus.lab.comparison.findings import LEARNERS, Comparison, MethodFigures
 from habitus.lab.comparison.protocol import PAPER_LOCALISATION, SHORT_NAMES
 from habitus.lab.comparison.scoring import N_TOP, SHARES
 from habitus.reporting.figures.drawing import INK, page_svg
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PALE = "#9A9A94"
 """Colour of lines behind others; on a page INK becomes the colour of its text."""
@@ -60,8 +59,6 @@ class Plot(NamedTuple):
 
 def pictures_of(comparison: Comparison) -> list[Plot]:
     """Return all figures that the methods of a comparison allow."""
-    import matplotlib as mpl
-
     pictures = []
     with mpl.rc_context(STYLE):
         for draw in (_average_precisions, _sensitivity, _best_and_worst, _localisation):
@@ -73,7 +70,7 @@ def pictures_of(comparison: Comparison) -> list[Plot]:
 
 def _average_precisions(comparison: Comparison) -> Plot:
     rows = comparison.rows
-    figure = _figure(8.4, 0.9 + 0.245 * len(rows))
+    figure = Figure((8.4, 0.9 + 0.245 * len(rows)), layout="constrained")
     axes = figure.subplots()
     for place, row in enumerate(rows):
         colour = COLOURS[row.group]
@@ -110,8 +107,9 @@ def _sensitivity(comparison: Comparison) -> Plot | None:
     rows = [row for name in names if (row := comparison.row(name))]
     if not rows:
         return None
-    figure = _figure(8.4, 3.3 * ((len(rows) + 1) // 2))
-    panels = figure.subplots((len(rows) + 1) // 2, 2, sharex=True, sharey=True, squeeze=False)
+    n_rows = (len(rows) + 1) // 2
+    figure = Figure((8.4, 3.3 * n_rows), layout="constrained")
+    panels = figure.subplots(n_rows, 2, sharex=True, sharey=True, squeeze=False)
     for axes, row in zip(panels.flat, rows, strict=False):
         for scores in row.abnormality:
             _draw(axes, scores, comparison, color=PALE, linewidth=0.7, alpha=0.8)
@@ -129,7 +127,7 @@ def _sensitivity(comparison: Comparison) -> Plot | None:
     return _picture(figure, "sensitivity", "Sensitivity to the prior", caption)
 
 
-def _extremes(axes: "Axes", row: MethodFigures, comparison: Comparison) -> None:
+def _extremes(axes: Axes, row: MethodFigures, comparison: Comparison) -> None:
     for place, colour, dashes, word in (
         (int(row.average_precisions.argmax()), "#0072B2", "-", "best"),
         (int(row.average_precisions.argmin()), "#D55E00", "--", "worst"),
@@ -144,7 +142,7 @@ def _best_and_worst(comparison: Comparison) -> Plot | None:
     groups = [group for group in (*LEARNERS, "ours") if comparison.group(group)]
     if len(groups) < 2:
         return None
-    figure = _figure(8.4, 3.6)
+    figure = Figure((8.4, 3.6), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True, squeeze=False)
     for axes, word, pick in zip(panels.flat, ("best", "worst"), (max, min), strict=True):
         for group in groups:
@@ -173,7 +171,7 @@ def _localisation(comparison: Comparison) -> Plot | None:
     chance = comparison.chance_localisation
     if not rows or chance is None:
         return None
-    figure = _figure(8.4, 3.6)
+    figure = Figure((8.4, 3.6), layout="constrained")
     (panels,) = figure.subplots(1, 2, sharey=True, squeeze=False)
     for axes, x, which in zip(
         panels, (100 * np.array(SHARES), np.array(N_TOP)), (1, 0), strict=True
@@ -202,17 +200,11 @@ def _localisation(comparison: Comparison) -> Plot | None:
     return _picture(figure, "localisation", "Localisation", caption)
 
 
-def _figure(width: float, height: float) -> "Figure":
-    from matplotlib.figure import Figure
-
-    return Figure((width, height), layout="constrained")
-
-
 def _line(group: str) -> dict[str, Any]:
     return {"color": COLOURS[group], "linestyle": DASHES[group], "linewidth": 1.7}
 
 
-def _draw(axes: "Axes", abnormality: Array, comparison: Comparison, **how: Any) -> None:
+def _draw(axes: Axes, abnormality: Array, comparison: Comparison, **how: Any) -> None:
     curve = precision_recall(abnormality, comparison.abnormal)
     # Recall falls from 1 to 0. The last point of scikit-learn, precision 1 at recall 0, belongs to
     # no document: the step before it is extended to the edge.
@@ -228,9 +220,7 @@ def _label(panels: Any) -> None:
         axes.set_xlim(0, 1)
 
 
-def _picture(figure: "Figure", name: str, title: str, caption: str) -> Plot:
-    import matplotlib as mpl
-
+def _picture(figure: Figure, name: str, title: str, caption: str) -> Plot:
     # A salt per figure: the elements of two figures on one page must not share names.
     with mpl.rc_context({"svg.hashsalt": f"habitus {name}"}):
         svg = page_svg(figure, INK)

@@ -18,7 +18,6 @@ from habitus.arrays import Array, Flags
 from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
 from habitus.evaluation.labels import (
-    AbnormalPlace,
     Label,
     abnormal_documents,
     abnormal_places,
@@ -90,10 +89,6 @@ class ComparisonProtocol:
         names = ("n_topics", "n_behaviours", "n_iterations", "min_words")
         shared = {name: getattr(self, name) for name in names}
         return {"learning": run.learning, "prior": run.prior, **shared}
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all settings as plain values."""
-        return asdict(self)
 
 
 PRIORS = ("1", "H", "H+1")
@@ -232,7 +227,6 @@ class SplitFootage(NamedTuple):
     """Number of documents, from the first, that are learnt from."""
     labels: list[Label]
     """All labels, including those of the training part."""
-    places: list[AbnormalPlace]
 
     @property
     def train(self) -> Corpus:
@@ -302,7 +296,7 @@ def split_footage(corpus: Corpus, labels: Sequence[Label], train: float) -> Spli
             parameter="train",
         )
     check_labels(list(labels), first, last, clip=corpus.clip)
-    footage = SplitFootage(corpus, n_train, list(labels), abnormal_places(labels))
+    footage = SplitFootage(corpus, n_train, list(labels))
     check_both(footage.abnormal)
     return footage
 
@@ -322,10 +316,10 @@ def identity_of(footage: SplitFootage, protocol: ComparisonProtocol) -> dict[str
     documents.update(repr((corpus.n_words, corpus.vocabulary, corpus.clip)).encode())
     for array in arrays:
         documents.update(np.ascontiguousarray(array).tobytes())
-    labels = json.dumps([footage.labels, footage.places]).encode()
+    labels = json.dumps([footage.labels, abnormal_places(footage.labels)]).encode()
     return {
         "documents": documents.hexdigest(),
         "labels": hashlib.blake2b(labels, digest_size=16).hexdigest(),
         "training": str(footage.n_train),
-        "settings": json.dumps(protocol.to_json(), sort_keys=True),
+        "settings": json.dumps(asdict(protocol), sort_keys=True),
     }

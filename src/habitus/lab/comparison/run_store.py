@@ -1,8 +1,6 @@
 """The folder of a comparison: its documents, one file per learning run, and what they are of."""
 
-import hashlib
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +19,6 @@ from habitus.lab.comparison.scoring import LocalisationRecall, MethodResult
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.scene.scene_model import KERNELS
 from habitus.schema import LARGEST, REAL, Layout, NotNegative, Text, decoded
-from habitus.version import __version__
 from habitus.video import Source
 
 MANIFEST = "comparison.json"
@@ -154,8 +151,8 @@ class ComparisonStore:
         """Refuse a folder whose comparison is of something else."""
         path = self.folder / MANIFEST
         try:
-            found = decoded(path.read_bytes(), dict[str, Text | int])
-            differs = [DIFFERENCES[name] for name in identity if found[name] != identity[name]]
+            manifest = decoded(path.read_bytes(), dict[str, Text | int])
+            differs = [DIFFERENCES[name] for name in identity if manifest[name] != identity[name]]
         except (OSError, ValueError, KeyError) as error:
             raise FileError(f"{path}: not a manifest of a comparison: {REMEDY}") from error
         if differs:
@@ -195,7 +192,7 @@ def stored_documents(
     create_folder(folder)
     settings = settings or DocumentSettings()
     kept, origin = folder / "documents.corpus", folder / "documents.origin"
-    identity = _video_identity(source, settings)
+    identity = ChunkCache(kept).of_source(source, settings).digest
     if origin.exists():
         if origin.read_text(encoding="utf-8", errors="replace") != identity:
             raise InvalidInputError(
@@ -221,12 +218,3 @@ def stored_documents(
         temporary.write_text(identity, encoding="utf-8")
     ChunkCache(kept).clear()
     return extraction
-
-
-def _video_identity(source: Source, settings: DocumentSettings) -> str:
-    """Return a hash of the video file and of how it is read."""
-    what = [source.address, source.fps, source.fast, asdict(settings), __version__]
-    for file in filter(None, (source.address, settings.mask, settings.region)):
-        if Path(file).exists():
-            what += [Path(file).stat().st_size, Path(file).stat().st_mtime_ns]
-    return hashlib.blake2b(json.dumps(what).encode(), digest_size=16).hexdigest()

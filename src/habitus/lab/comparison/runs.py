@@ -17,6 +17,7 @@ from habitus.corpus.documents import Corpus
 from habitus.errors import DegenerateWarning, HabitusError, InvalidInputError, LearningError
 from habitus.evaluation.label_files import Labelling, align
 from habitus.evaluation.labels import Label, footage_of_corpus
+from habitus.evaluation.spatial_accuracy import LabelledWords
 from habitus.ingest.clips import DocumentSettings
 from habitus.jobs.workers import LocalWorkers, Workers, number_of_workers
 from habitus.lab.comparison.baselines import run_baseline
@@ -36,12 +37,7 @@ from habitus.lab.comparison.run_store import (
     RunResult,
     stored_documents,
 )
-from habitus.lab.comparison.scoring import (
-    LabelledWords,
-    labelled_words,
-    score_by_detector,
-    score_test,
-)
+from habitus.lab.comparison.scoring import labelled_words, score_by_detector, score_test
 from habitus.model import Parameters, TopicModel
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.scene.detector import HABITS
@@ -321,7 +317,7 @@ def _timed_result(work: _Work, repetition: Repetition) -> tuple[RunResult, float
 def warm_up(runs: Sequence[LearningRun]) -> None:
     """Compile or load the kernels of these runs, so that learning times contain learning alone."""
     rng = np.random.default_rng(0)
-    tiny = SplitFootage(Corpus(rng.poisson(1.0, (80, 8))), 70, [], [])
+    tiny = SplitFootage(Corpus(rng.poisson(1.0, (80, 8))), 70, [])
     protocol = ComparisonProtocol(
         2, 2, min_words=1, n_iterations=1, burn_in=1, thinning=1, few=1, many=2, n_restarts=1
     )

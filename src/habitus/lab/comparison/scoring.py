@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.arrays import Array, Flags
-from habitus.evaluation.labels import abnormal_words
+from habitus.arrays import Array
+from habitus.evaluation.spatial_accuracy import LabelledWords, words_in_boxes
 from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
 from habitus.model.expected_counts import Evidence, gather
 from habitus.model.online import filter_documents, filter_tables
@@ -21,15 +21,6 @@ N_TOP = tuple(range(1, 51))
 """Numbers of least likely words that localisation recall is computed for."""
 SHARES = tuple(round(0.05 * i, 2) for i in range(1, 21))
 """Shares of the abnormal words of a document: recall is computed for as many words."""
-
-
-class LabelledWords(NamedTuple):
-    """A test document with words in a labelled box."""
-
-    document: int
-    """Its number, counted over training and test documents."""
-    abnormal: Flags
-    """Whether each of its distinct words lies in the box."""
 
 
 class LocalisationRecall(NamedTuple):
@@ -56,14 +47,9 @@ class MethodResult(NamedTuple):
 
 def labelled_words(footage: SplitFootage, protocol: ComparisonProtocol) -> list[LabelledWords]:
     """Return the test documents, long enough to judge, with words in a labelled box."""
-    counts, enough = footage.corpus.counts, footage.long_enough(protocol)
-    inside = abnormal_words(footage.corpus, footage.places)
-    found = []
-    for document in range(footage.n_train, len(footage.corpus)):
-        abnormal = inside[counts.indptr[document] : counts.indptr[document + 1]]
-        if enough[document] and abnormal.any():
-            found.append(LabelledWords(document, abnormal))
-    return found
+    judged = footage.long_enough(protocol)
+    judged[: footage.n_train] = False
+    return words_in_boxes(footage.corpus, footage.labels, judged)
 
 
 def mean_recall(
@@ -75,9 +61,9 @@ def mean_recall(
     """
     counts = footage.corpus.counts
     by_number, by_share = [], []
-    for (document, abnormal), own in zip(labelled, surprisals, strict=True):
+    for (document, abnormal), surprisal in zip(labelled, surprisals, strict=True):
         here = slice(counts.indptr[document], counts.indptr[document + 1])
-        ranked = abnormal[least_likely(own, counts.data[here], len(abnormal))]
+        ranked = abnormal[least_likely(surprisal, counts.data[here], len(abnormal))]
         by_number.append(localisation_recall(ranked, N_TOP))
         by_share.append(localisation_recall(ranked, numbers_of_shares(int(abnormal.sum()))))
     return LocalisationRecall(np.mean(by_number, axis=0), np.mean(by_share, axis=0))

@@ -60,10 +60,10 @@ Starter = Callable[[World, Generator, int], IsOver | None]
 """Function of the world, a random generator and a number, which tries to start an anomaly."""
 
 
-def _visible_arms(world: World, distance: float, left: float, *, margin: float = 0.04) -> list[int]:
+def _visible_arms(world: World, distance: float, left: float) -> list[int]:
     """Return the arms of which the camera sees a given point."""
     spots = [point_on_arm(arm, distance, left) for arm in range(4)]
-    return [arm for arm in range(4) if world.camera.sees(*spots[arm], margin=margin)]
+    return [arm for arm in range(4) if world.camera.sees(*spots[arm], margin=0.04)]
 
 
 def _label(vehicle: Fleet, anomaly: int, start: float, end: float) -> None:

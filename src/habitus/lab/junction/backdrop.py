@@ -167,18 +167,18 @@ def distance(structure: Structure, camera: Camera) -> float:
 def structures(camera: Camera, seed: int) -> list[Structure]:
     """Return buildings and trees that do not hide the road, signal poles and lamp posts."""
     rng = np.random.default_rng([seed, 6])
-    found: list[Structure] = []
+    scenery: list[Structure] = []
     for arm in range(4):
         for side in (-1.0, 1.0):
-            found += [b for b in _buildings(arm, side, rng) if not _hides_road(b, camera)]
-            found += [t for t in _trees(arm, side, rng) if not _tree_hides(t, camera)]
+            scenery += [b for b in _buildings(arm, side, rng) if not _hides_road(b, camera)]
+            scenery += [t for t in _trees(arm, side, rng) if not _tree_hides(t, camera)]
     for at in signal_poles():
-        found.append(Pole(at, 3.4, 0.08, np.array([70.0, 70, 70])))
+        scenery.append(Pole(at, 3.4, 0.08, np.array([70.0, 70, 70])))
     for arm in range(4):
         at = point_on_arm(arm, STOP_LINE + rng.uniform(6, 12), -(HALF_ROAD + 0.8))
         if np.hypot(*(at - camera.position[:2])) > 9:
-            found.append(Pole(at, rng.uniform(7, 9), 0.09, np.array([110.0, 112, 112])))
-    return found
+            scenery.append(Pole(at, rng.uniform(7, 9), 0.09, np.array([110.0, 112, 112])))
+    return scenery
 
 
 def signal_poles() -> list[Array]:
@@ -277,11 +277,11 @@ def backdrop(camera: Camera, light: Daylight, seed: int) -> Backdrop:
     rng = np.random.default_rng([seed, 5])
     canvas = Canvas(camera)
     _ground_and_sky(canvas, GroundStyle.random(rng), light, rng)
-    found = structures(camera, seed)
-    sunless = _static_shadows(camera, found, light)
+    scenery = structures(camera, seed)
+    sunless = _static_shadows(camera, scenery, light)
     shaded = canvas.picture * (1 - max(light.shadow, CONTACT_SHADOW))
     canvas.picture *= 1 - light.shadow * sunless[..., None]
-    _draw(found, canvas, light)
+    _draw(scenery, canvas, light)
     stands = canvas.depths < NO_DEPTH
     shaded[stands] = canvas.picture[stands]
     size, tint = (camera.width, camera.height), (light.gain * light.tint).astype(np.float32)

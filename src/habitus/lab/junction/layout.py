@@ -237,12 +237,10 @@ def _conflict_zones(sampled: list[Array]) -> Array:
     for p in range(len(MOVEMENTS)):
         for q in range(n):
             cycle = "cycle" in MOVEMENTS[p] + MOVEMENTS[q % len(MOVEMENTS)]
-            found = (
-                _conflict_zone(sampled[p], sampled[q], PATH_CLEARANCE[cycle]) if p != q else None
-            )
-            for quarter in range(4) if found else ():  # the layout is the same from all arms
+            zone = _conflict_zone(sampled[p], sampled[q], PATH_CLEARANCE[cycle]) if p != q else None
+            for quarter in range(4) if zone else ():  # the layout is the same from all arms
                 turn = quarter * len(MOVEMENTS)
-                zones[(p + turn) % n, (q + turn) % n] = found
+                zones[(p + turn) % n, (q + turn) % n] = zone
     return zones
 
 

@@ -42,16 +42,6 @@ def to_yuv(colours: NDArray[np.floating]) -> Array:
     return np.asarray(np.clip(np.stack([luma, blueness, redness], axis=-1), 0, 255))
 
 
-def to_bgr(picture: Image) -> Image:
-    """Convert a frame of `Junction.frames` to blue, green, red: (height, width, 3), 8 bits each.
-
-    >>> import numpy as np
-    >>> to_bgr(np.full((96, 64), 128, np.uint8))[0, 0].tolist()
-    [130, 130, 130]
-    """
-    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_YUV2BGR_I420), np.uint8)
-
-
 def to_i420(yuv: Array) -> Image:
     """Return a picture from (height, width, 3) values of `to_yuv`."""
     height, width, _ = yuv.shape

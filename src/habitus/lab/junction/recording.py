@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import av
 import av.error
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -243,15 +244,15 @@ def _truth(scene: Junction) -> tuple[Anomaly, ...]:
     simulation = Simulation(scene)
     fenced = _lanes(scene.fenced)
     search = VisibleBoxes(simulation.camera, simulation.light, scene.seed, fenced=fenced)
-    found: dict[int, list[list[int]]] = {}
+    rows_of: dict[int, list[list[int]]] = {}
     for number, time, pair in simulation.frames():
         anomalies = pair.before.anomalies
         for which in np.flatnonzero(anomalies >= 0).tolist():
             box = search.box(pair, time, which)
             if box is not None:
-                found.setdefault(int(anomalies[which]), []).append([number, *box])
+                rows_of.setdefault(int(anomalies[which]), []).append([number, *box])
     truth = []
-    for anomaly, rows in sorted(found.items(), key=lambda item: item[1][0]):
+    for anomaly, rows in sorted(rows_of.items(), key=lambda item: item[1][0]):
         kind, boxes = simulation.scheduler.started[anomaly], np.array(rows, np.int64)
         boxes.setflags(write=False)
         truth.append(Anomaly(kind, rows[0][0] / scene.fps, (rows[-1][0] + 1) / scene.fps, boxes))
@@ -289,6 +290,16 @@ def _check_kinds(name: str, kinds: object, known: tuple[str, ...]) -> None:
 
 def _refused(name: str, text: str) -> InvalidInputError:
     return InvalidInputError(f"{name} of a junction{text}", parameter=name)
+
+
+def to_bgr(picture: Image) -> Image:
+    """Convert a frame of `Junction.frames` to blue, green, red: (height, width, 3), 8 bits each.
+
+    >>> import numpy as np
+    >>> to_bgr(np.full((96, 64), 128, np.uint8))[0, 0].tolist()
+    [130, 130, 130]
+    """
+    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_YUV2BGR_I420), np.uint8)
 
 
 def render(scene: Junction, path: FilePath, *, progress: ProgressCallback | None = None) -> None:

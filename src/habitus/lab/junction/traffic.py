@@ -391,8 +391,8 @@ class World:
     def _show_lights(self) -> None:
         """Show drivers their signals."""
         shown = [(arm, movement, self.time) for arm in range(4) for movement in ("ahead", "right")]
-        lights = np.array([self.signals.light(*each) for each in shown])[self.paths.signals]
-        left = np.array([self.signals.left_of_amber(*each) for each in shown])[self.paths.signals]
+        lights = np.array([self.signals.light(*light) for light in shown])[self.paths.signals]
+        left = np.array([self.signals.left_of_amber(*light) for light in shown])[self.paths.signals]
         closed = np.isin(self.paths.exits, list(self.closed_exits))
         obey_signals(self.fleet, lights, left, closed, self.paths, self.time)
 

@@ -103,8 +103,8 @@ def effects(kinds: tuple[str, ...], camera: Camera, seed: int) -> list[Effect]:
         "leaves": lambda: Leaves(camera, structures(camera, seed), wind, rng).draw,
         "clouds": lambda: Clouds(camera, rng).draw,
         "night": lambda: Night(camera, structures(camera, seed), infrared="insects" in kinds).draw,
-        "rain": lambda: Falling(RAIN, camera, wind, rng).draw,
-        "snow": lambda: Falling(SNOW, camera, wind, rng).draw,
+        "rain": lambda: RainOrSnow(RAIN, camera, wind, rng).draw,
+        "snow": lambda: RainOrSnow(SNOW, camera, wind, rng).draw,
         "insects": lambda: Insects(camera, seed).draw,
         "shake": lambda: Shake(camera, wind, rng).draw,
     }
@@ -135,7 +135,7 @@ class Wind:
         return float(np.clip(0.45 + 0.25 * long + 0.25 * middle + 0.15 * short, 0.05, 1.0))
 
 
-class Falling:
+class RainOrSnow:
     """Rain or snow."""
 
     N_LAYERS = 4

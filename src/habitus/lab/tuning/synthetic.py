@@ -191,8 +191,8 @@ def find_tracks(corpus: Corpus) -> list[Track]:
         counts = grid_counts(corpus.take([t]))[0].reshape(vocabulary_of_corpus(corpus).shape)
         for direction in Direction:
             patches[direction].append(find_patches(counts[:, :, direction]) if usable else [])
-    found = [_followed(patches[direction], corpus.first, direction) for direction in Direction]
-    return [track for tracks in found for track in tracks]
+    groups = [_followed(patches[direction], corpus.first, direction) for direction in Direction]
+    return [track for tracks in groups for track in tracks]
 
 
 def find_patches(counts: Array) -> list[Patch]:

@@ -249,20 +249,8 @@ def _draw_loop(ax: Axes, circle: _Circle, text: str, ink: str) -> None:
     centre, radius = circle.centre, circle.radius
     out = centre / np.linalg.norm(centre) if np.any(centre) else np.array([0.0, 1.0])
     side = np.array([-out[1], out[0]])
-    start, end = (_point(centre + radius * (0.8 * out + s * 0.6 * side)) for s in (1, -1))
-    arrow = FancyArrowPatch(
-        start,
-        end,
-        connectionstyle="arc3,rad=-1.25",
-        arrowstyle="-|>",
-        mutation_scale=9,
-        color=ink,
-        lw=1,
-        zorder=0.9,
-        shrinkA=0,
-        shrinkB=1,
-    )
-    ax.add_patch(arrow)
+    start, end = (centre + radius * (0.8 * out + s * 0.6 * side) for s in (1, -1))
+    _draw_arrow(ax, start, end, -1.25, mutation_scale=9, color=ink, lw=1, zorder=0.9)
     beside = centre + out * (radius * 1.55 + 0.17) + (0.12 * np.sign(round(out[0], 6)), 0)
     ax.annotate(text, _point(beside), fontsize=10, ha="center", va="center", color=ink)
 
@@ -274,19 +262,8 @@ def _draw_transition(ax: Axes, tail: _Circle, tip: _Circle, probability: float, 
     start = tail.centre + tail.radius * (ahead * 0.96 + aside * 0.28)
     end = tip.centre - tip.radius * (ahead * 0.96 - aside * 0.28)
     colour = behaviour_colour(tail.behaviour)
-    arrow = FancyArrowPatch(
-        _point(start),
-        _point(end),
-        connectionstyle=f"arc3,rad={-BEND}",
-        arrowstyle="-|>",
-        mutation_scale=9 + 9 * probability,
-        lw=0.8 + 4.2 * probability,
-        color=colour,
-        zorder=0.8,
-        shrinkA=0,
-        shrinkB=1,
-    )
-    ax.add_patch(arrow)
+    size, width = 9 + 9 * probability, 0.8 + 4.2 * probability
+    _draw_arrow(ax, start, end, -BEND, mutation_scale=size, lw=width, color=colour, zorder=0.8)
     # The label lies on the quadratic Bézier curve that the arrow follows.
     control = (start + end) / 2 + aside * BEND * np.linalg.norm(end - start)
     on = (1 - LABEL) ** 2 * start + 2 * LABEL * (1 - LABEL) * control + LABEL**2 * end
@@ -300,6 +277,12 @@ def _draw_transition(ax: Axes, tail: _Circle, tip: _Circle, probability: float, 
         zorder=3,
         bbox={"boxstyle": "round,pad=0.22", "facecolor": colour, "edgecolor": ink, "lw": 0.5},
     )
+
+
+def _draw_arrow(ax: Axes, start: Array, end: Array, bend: float, **style: Any) -> None:
+    """Draw a bent arrow between two points."""
+    style |= {"connectionstyle": f"arc3,rad={bend}", "arrowstyle": "-|>"}
+    ax.add_patch(FancyArrowPatch(_point(start), _point(end), shrinkA=0, shrinkB=1, **style))
 
 
 def draw_corpus(path: str | os.PathLike[str], corpus: Corpus, *, title: str) -> None:
