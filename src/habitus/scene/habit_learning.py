@@ -17,10 +17,10 @@ from habitus.corpus.clocks import N_HOURS, days_of, spans_weeks
 from habitus.corpus.shards import pick_documents
 from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.stands import STANDING, StandingWords
-from habitus.corpus.tree_sum import Sums
+from habitus.corpus.tree_sum import Additive, Sums
 from habitus.errors import InvalidInputError
 from habitus.habits.contexts import ContextFit
-from habitus.habits.counts import Additive, HabitCounts
+from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import gather_statistics, levels_of, surprisal_histograms
 from habitus.habits.hours import HOUR, fit_hours, gather_hours, hour_surprisals
 from habitus.habits.predictive import Concentrations, Habits, fit_concentrations
