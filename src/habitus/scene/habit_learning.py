@@ -1,7 +1,7 @@
 """Habits learnt from normal footage: in one pass, with what held-out parts of it score."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import chain, pairwise
@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Array, Flags, Indices
-from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
+from habitus.corpus import Corpus, ShardedCorpus, Vocabulary
 from habitus.corpus.clocks import N_HOURS, days_of, spans_weeks
 from habitus.corpus.shards import pick_documents
 from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.stands import STANDING, StandingWords
-from habitus.corpus.tree_sum import Summable, Sums
+from habitus.corpus.tree_sum import Additive, Sums
 from habitus.errors import InvalidInputError
 from habitus.habits.contexts import ContextFit
 from habitus.habits.counts import HabitCounts
@@ -51,8 +51,20 @@ from habitus.habits.votes import (
 )
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.scene.fleet import Fleet
-from habitus.scene.fusion import LEAST_GAIN, CueColumns, Fusion, ImplantStatistics
-from habitus.scene.habit_model import HabitModel, counted_hours, fading_factor, judged_documents
+from habitus.scene.fusion import (
+    LEAST_GAIN,
+    CueColumns,
+    Fusion,
+    FusionPrior,
+    ImplantStatistics,
+)
+from habitus.scene.habit_model import (
+    HabitModel,
+    counted_hours,
+    fading_factor,
+    judged_documents,
+    usable_documents,
+)
 from habitus.scene.implants import changed_votes, draw_hours, draw_places, draw_sources
 from habitus.scene.thresholds import join_of
 
@@ -75,7 +87,7 @@ LARGEST_DAY = 0.6
 """Share of the documents in one day up to which days are held out, not parts of them."""
 
 R = TypeVar("R")
-S = TypeVar("S", bound=Summable)
+S = TypeVar("S", bound=Additive)
 
 
 def learn_habits(
@@ -136,36 +148,16 @@ def learn_habits(
     columns = _Columns.of(corpus)
     if not columns.judged.any():
         raise InvalidInputError("habits need footage in which something moves, found none")
-    votes = _FoldedVotes(corpus, columns, n_threads)
-    fading = votes.fading(half_life, corpus.clip)
-    by_fold, lengths = votes.sum(partial(_counts_of, v), Sums((_ByFold({}), []))).parts
-    counted = {fold: counts.faded(fading[fold]) for fold, counts in by_fold.folds.items()}
-    folds, n_votes = [counted[fold] for fold in range(votes.n_folds)], np.concatenate(lengths)
-    concentrations = fit_concentrations(folds, v)
-    total = HabitCounts.total(folds)
-    if fleet is not None:
-        concentrations = fleet.concentrations(concentrations, total.n_documents)
-    held_out = [Habits.of(total - fold, concentrations, v) for fold in folds]
-    levels = levels_of(votes.sum(partial(_histograms_of, held_out)))
-    statistics = _held_out_statistics(votes, held_out, levels, progress or ignore_progress)
-    prior = None if fleet is None else fleet.prior()
-    if prior is not None and not prior.fits(statistics[columns.judged]):
-        return learn_habits(
-            corpus,
-            behaviours=behaviours,
-            turns=turns,
-            half_life=half_life,
-            seed=seed,
-            n_threads=n_threads,
-            progress=progress,
-        )
-    implanted = _implants(votes, n_votes, held_out, levels, seed)
+    votes, report = _FoldedVotes(corpus, columns, half_life, n_threads), progress or ignore_progress
+    places = _learn_places(votes, fleet, report)
+    if places.prior is not None and not places.prior.fits(places.statistics[columns.judged]):
+        places = _learn_places(votes, None, report)
     by_turn = None
     if turns is not None and len(corpus) * min(corpus.clip, 1.0) >= LEAST_SECONDS:
-        by_turn = _learn_turns(votes, turns, fading, folds, concentrations, held_out)
-    stands = _learn_standing(votes, columns, fading, total, corpus.clip, seed)
+        by_turn = _learn_turns(votes, turns, places)
+    stands = _learn_standing(votes, places.total, seed)
     cues = CueColumns(
-        statistics,
+        places.statistics,
         behaviours,
         None if by_turn is None else by_turn.scans,
         None if stands is None else stands.statistics,
@@ -173,16 +165,15 @@ def learn_habits(
     fusion = Fusion.of(
         cues,
         columns.judged,
-        implanted,
+        _implants(votes, places, seed),
         join_of(corpus.clip),
-        prior,
+        places.prior,
         0.0 if by_turn is None else by_turn.fit.gain,
         None if stands is None else stands.implanted,
     )
+    concentrations = places.concentrations
     if votes.by_days:
-        fusion, concentrations = _with_hours(
-            fusion, concentrations, votes, columns.days, counted, total, n_votes, seed
-        )
+        fusion, concentrations = _with_hours(fusion, votes, places, seed)
     if by_turn is not None:
         concentrations = {**concentrations, TURN: by_turn.fit.concentrations}
     stands = None if fusion.standing is None else stands
@@ -191,13 +182,45 @@ def learn_habits(
     return HabitModel(
         v,
         votes.least,
-        total,
+        places.total,
         concentrations,
-        levels,
+        places.levels,
         fusion,
         turns=None if by_turn is None else by_turn.counts,
         stood=None if stands is None else stands.counts,
     )
+
+
+class _Places(NamedTuple):
+    """What is learnt of place, direction and speed."""
+
+    folds: list[HabitCounts]
+    n_votes: Indices
+    """Of each document."""
+    total: HabitCounts
+    concentrations: Concentrations
+    held_out: list[Habits]
+    """Of all but each fold."""
+    levels: Array
+    statistics: Array
+    """Of all documents, by habits that have not seen them."""
+    prior: FusionPrior | None
+
+
+def _learn_places(votes: "_FoldedVotes", fleet: Fleet | None, report: ProgressCallback) -> _Places:
+    """Return what is usual at each place."""
+    v = votes.vocabulary
+    by_fold, lengths = votes.sum(partial(_counts_of, v), Sums((_ByFold({}), []))).parts
+    folds = votes.faded(by_fold)
+    concentrations, total = fit_concentrations(folds, v), HabitCounts.total(folds)
+    if fleet is not None:
+        concentrations = fleet.concentrations(concentrations, total.n_documents)
+    held_out = [Habits.of(total - fold, concentrations, v) for fold in folds]
+    levels = levels_of(votes.sum(partial(_histograms_of, held_out)))
+    statistics = _held_out_statistics(votes, held_out, levels, report)
+    prior = None if fleet is None else fleet.prior()
+    n_votes = np.concatenate(lengths)
+    return _Places(folds, n_votes, total, concentrations, held_out, levels, statistics, prior)
 
 
 def _held_out_statistics(
@@ -214,17 +237,16 @@ def _held_out_statistics(
     return np.concatenate(parts)
 
 
-def _implants(
-    votes: "_FoldedVotes", n_votes: Indices, held_out: Sequence[Habits], levels: Array, seed: int
-) -> ImplantStatistics | None:
+def _implants(votes: "_FoldedVotes", places: _Places, seed: int) -> ImplantStatistics | None:
     """Return the statistics of documents with implants, by habits that have not seen them."""
     rng, v = np.random.default_rng(seed), votes.vocabulary
-    sources = draw_sources(n_votes, rng)
+    sources = draw_sources(places.n_votes, rng)
     if sources is None:
         return None
     changed = changed_votes(votes.take(sources), v, rng)
     rows = votes.gathered(
-        sources, lambda k, at: gather_statistics(changed.take(at), held_out[k], levels, v)
+        sources,
+        lambda k, at: gather_statistics(changed.take(at), places.held_out[k], places.levels, v),
     )
     return ImplantStatistics(rows, sources)
 
@@ -238,28 +260,20 @@ class _TurnCue(NamedTuple):
     fit: ContextFit
 
 
-def _learn_turns(
-    votes: "_FoldedVotes",
-    turns: Turns,
-    fading: Sequence[float],
-    counted: Sequence[HabitCounts],
-    concentrations: Concentrations,
-    held_out: Sequence[Habits],
-) -> _TurnCue | None:
+def _learn_turns(votes: "_FoldedVotes", turns: Turns, places: _Places) -> _TurnCue | None:
     """Return what turns say; None where they hardly predict what was held out, or are none."""
     v, counted_turns = votes.vocabulary, votes.of_usable(turns)
-    by_fold = votes.sum(partial(_turn_counts_of, v, counted_turns), _ByFold({})).folds
-    folds = [by_fold[fold].faded(fading[fold]) for fold in range(votes.n_folds)]
-    total, whole = reduce(add, folds), HabitCounts.total(counted)
+    folds = votes.faded(votes.sum(partial(_turn_counts_of, v, counted_turns), _ByFold({})))
+    total, whole = reduce(add, folds), places.total
     if total.documents.max() > LARGEST_TURN * total.documents.sum():
         return None
-    rest = [Habits.of(whole - part, concentrations, v) for part in _in_parts(counted)]
+    rest = [Habits.of(whole - part, places.concentrations, v) for part in _in_parts(places.folds)]
     fit = fit_turns(_in_parts(folds), rest, v)
     if fit.gain <= LEAST_GAIN:
         return None
     surprisals = [
         turn_surprisals(total - counts, habits, fit.concentrations, v)
-        for counts, habits in zip(folds, held_out, strict=True)
+        for counts, habits in zip(folds, places.held_out, strict=True)
     ]
     scans = np.concatenate(list(votes.map(partial(_turn_scans_of, v, surprisals, turns))))
     return _TurnCue(total, scans, fit)
@@ -276,23 +290,15 @@ class _StandingCue(NamedTuple):
     """Of documents in which something had stood for a minute, likewise."""
 
 
-def _learn_standing(
-    votes: "_FoldedVotes",
-    columns: "_Columns",
-    fading: Sequence[float],
-    whole: HabitCounts,
-    clip: float,
-    seed: int,
-) -> _StandingCue | None:
+def _learn_standing(votes: "_FoldedVotes", whole: HabitCounts, seed: int) -> _StandingCue | None:
     """Return what is usual of things that stand; None where hardly any background is known.
 
     What stands goes on standing: whole parts are held out, not folds.
     """
-    v, known = votes.vocabulary, np.flatnonzero(columns.background)
-    if len(known) * clip < LEAST_KNOWN:
+    v, known = votes.vocabulary, np.flatnonzero(votes.columns.background)
+    if len(known) * votes.clip < LEAST_KNOWN:
         return None
-    by_fold = votes.sum(partial(_stood_of, v, columns.usable), _ByFold({})).folds
-    folds = [by_fold[fold].faded(fading[fold]) for fold in range(votes.n_folds)]
+    folds = votes.faded(votes.sum(partial(_stood_of, v, votes.columns.usable), _ByFold({})))
     parts, total = _in_parts(folds), reduce(add, folds)
     concentrations = fit_standing(parts, v)
     of_parts = [standing_surprisals(total - part, concentrations, v) for part in parts]
@@ -300,7 +306,7 @@ def _learn_standing(
     statistics = np.concatenate(list(votes.map(partial(_standing_of, v, held_out))))
     rng = np.random.default_rng([seed, len(parts)])
     sources, places = draw_places(known, whole.moving, v, rng)
-    age = max(STANDS_FOR / clip, LEAST_AGE)
+    age = max(STANDS_FOR / votes.clip, LEAST_AGE)
     implanted = [
         implant_statistic(held_out[fold], place, age, v.columns)
         for fold, place in zip(votes.folds_of(sources), places, strict=True)
@@ -328,25 +334,19 @@ def _in_parts(folds: Sequence[S]) -> list[S]:
 
 
 def _with_hours(
-    fusion: Fusion,
-    concentrations: Concentrations,
-    votes: "_FoldedVotes",
-    days: NDArray[np.int32],
-    counted: Mapping[int, HabitCounts],
-    total: HabitCounts,
-    n_votes: Indices,
-    seed: int,
+    fusion: Fusion, votes: "_FoldedVotes", places: _Places, seed: int
 ) -> tuple[Fusion, Concentrations]:
     """Return fusion and concentrations with the hour as a cue, where it predicts held-out days."""
-    v = votes.vocabulary
-    fit = fit_hours(list(counted.values()), concentrations, v, weeks=spans_weeks(days))
+    v, days = votes.vocabulary, votes.columns.days
+    total, concentrations = places.total, places.concentrations
+    fit = fit_hours(places.folds, concentrations, v, weeks=spans_weeks(days))
     rng = np.random.default_rng([seed, N_HOURS])
-    sources = draw_sources(np.where(days < 0, 0, n_votes), rng) if fit.gain > 0 else None
+    n_votes = np.where(days < 0, 0, places.n_votes)
+    sources = draw_sources(n_votes, rng) if fit.gain > 0 else None
     if sources is None:
         return fusion, concentrations
     held_out = []
-    for fold in range(votes.n_folds):
-        rest = total - counted[fold]
+    for rest in (total - fold for fold in places.folds):
         place = Habits.of(rest, concentrations, v).place
         held_out.append(hour_surprisals(rest, place, fit.concentrations, v))
     statistics = np.concatenate(list(votes.map(partial(_hour_statistics_of, v, held_out))))
@@ -386,7 +386,7 @@ class _Columns(NamedTuple):
 
 
 def _columns_of_shard(corpus: Corpus) -> _Columns:
-    usable = corpus.conditions == Condition.USABLE
+    usable = usable_documents(corpus)
     background = usable & corpus.standing.known
     judged, days = judged_documents(corpus), days_of(corpus.clocks)
     return _Columns(usable, judged, corpus.n_frames, days, background)
@@ -494,28 +494,31 @@ def _folds_of(days: NDArray[np.int32]) -> tuple[Indices, bool]:
 class _FoldedVotes:
     """Votes of all documents in folds; shards are read when needed."""
 
-    def __init__(self, corpus: ShardedCorpus, columns: _Columns, n_threads: int) -> None:
-        self.vocabulary = known_vocabulary(corpus)
+    def __init__(
+        self, corpus: ShardedCorpus, columns: _Columns, half_life: float | None, n_threads: int
+    ) -> None:
+        self.vocabulary, self.clip, self.columns = known_vocabulary(corpus), corpus.clip, columns
         self.least = least_words(columns.n_frames)
         self._starts, self._n_threads = corpus.starts, n_threads
         self._votes = corpus.kept(partial(_TimedVotes.of, least=self.least))
         fold_of, self.by_days = _folds_of(columns.days)
-        self._fold_of, self._usable = fold_of.astype(np.uint8), columns.usable
+        self._fold_of = fold_of.astype(np.uint8)
         self.n_folds = int(self._fold_of.max()) + 1
         self._segments = [
             list(_segments(self._fold_of[first:end], columns.usable[first:end], int(first)))
             for first, end in pairwise(self._starts)
         ]
-
-    def fading(self, half_life: float | None, clip: float) -> list[float]:
-        """Return what the counts of each fold are multiplied by: see `learn_habits`."""
         sizes = np.bincount(self._fold_of)
         later = sizes[::-1].cumsum()[::-1] - sizes
-        return [fading_factor(n * clip, half_life) for n in later.tolist()]
+        self._fading = [fading_factor(n * self.clip, half_life) for n in later.tolist()]
+
+    def faded(self, counts: "_ByFold[S]") -> list[S]:
+        """Return the counts of each fold, faded: see `learn_habits`."""
+        return [counts.folds[fold].faded(factor) for fold, factor in enumerate(self._fading)]
 
     def of_usable(self, turns: Turns) -> Turns:
         """Return the turns of documents of a usable camera."""
-        return turns._replace(of=np.where(self._usable, turns.of, NO_TURN))
+        return turns._replace(of=np.where(self.columns.usable, turns.of, NO_TURN))
 
     def map(self, function: Callable[[_SegmentVotes], R]) -> Iterator[R]:
         """Yield what a pure function returns for each part of a shard that lies in one fold."""

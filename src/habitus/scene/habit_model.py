@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple, NotRequired
 
 import numpy as np
 from annotated_types import Len
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from typing_extensions import TypedDict
 
 from habitus.arrays import Array, Flags, Indices
@@ -433,8 +433,8 @@ class HabitModel:
         factor = fading_factor(len(corpus) * corpus.clip, half_life)
         # Without the accepted moments, so that withdrawing one later leaves no trace of it.
         judged = replace(self, accepted=()).judge_all(corpus, behaviours, turns)
-        usable = int((corpus.conditions == Condition.USABLE).sum())
-        further = HabitCounts.of(judged.votes, self.vocabulary, usable, counted_hours(corpus))
+        usable, hours = usable_documents(corpus), counted_hours(corpus)
+        further = HabitCounts.of(judged.votes, self.vocabulary, usable.sum(), hours)
         by_turn = self.turns
         if by_turn is not None:
             at = counted_turns(corpus, judged.turns)
@@ -442,10 +442,8 @@ class HabitModel:
             by_turn = by_turn.faded(factor) + further_turns
         stood = self.stood
         if stood is not None:
-            usable_documents = corpus.conditions == Condition.USABLE
-            stood = stood.faded(factor) + StandingCounts.of(
-                corpus.standing, usable_documents, self.vocabulary
-            )
+            further_stood = StandingCounts.of(corpus.standing, usable, self.vocabulary)
+            stood = stood.faded(factor) + further_stood
         held = self.fusion
         return replace(
             self,
@@ -498,11 +496,6 @@ class HabitModel:
 
     def contents(self) -> Contents:
         """Return header and arrays for a file; names start with `habits.`."""
-        codes = [moment.votes.codes(self.vocabulary) for moment in self.accepted]
-        hours = [moment.hour for moment in self.accepted]
-        times = [moment.times for moment in self.accepted]
-        stands = [moment.standing for moment in self.accepted]
-        any_stands = any(standing.known for standing in stands)
         counts, fusion, turns, stood = self.counts, self.fusion, self.turns, self.stood
         timed = counts.hour_documents.any()
         tensors = {
@@ -524,15 +517,7 @@ class HabitModel:
             "standing": fusion.standing,
             "fleet_statistics": fusion.fleet_statistics,
             "fleet_scores": fusion.fleet_scores,
-            "accepted": np.concatenate([np.empty(0, dtype=np.int64), *codes]),
-            "accepted_lengths": np.array([len(words) for words in codes], dtype=np.int64),
-            "accepted_hours": np.array(hours) if set(hours) - {NO_HOUR} else None,
-            "accepted_times": np.array(times) if set(times) - {1.0} else None,
-            "accepted_cells": _whole([each.cells for each in stands]) if any_stands else None,
-            "accepted_ages": _whole([each.ages for each in stands]) if any_stands else None,
-            "accepted_stands": np.array([len(each.cells) for each in stands])
-            if any_stands
-            else None,
+            **_accepted_tensors(self.accepted, self.vocabulary),
         }
         header = {
             "vocabulary": self.vocabulary.to_json(),
@@ -604,6 +589,25 @@ class HabitModel:
         )
 
 
+def _accepted_tensors(
+    accepted: tuple[Moment, ...], vocabulary: Vocabulary
+) -> dict[str, NDArray[Any] | None]:
+    """Return the moments that were accepted as a file has them; None of what all have alike."""
+    codes = [moment.votes.codes(vocabulary) for moment in accepted]
+    hours, times = [moment.hour for moment in accepted], [moment.times for moment in accepted]
+    stands = [moment.standing for moment in accepted]
+    any_stands = any(standing.known for standing in stands)
+    return {
+        "accepted": _whole(codes),
+        "accepted_lengths": _whole([[len(words) for words in codes]]),
+        "accepted_hours": np.array(hours) if set(hours) - {NO_HOUR} else None,
+        "accepted_times": np.array(times) if set(times) - {1.0} else None,
+        "accepted_cells": _whole([each.cells for each in stands]) if any_stands else None,
+        "accepted_ages": _whole([each.ages for each in stands]) if any_stands else None,
+        "accepted_stands": _whole([[len(each.cells) for each in stands]]) if any_stands else None,
+    }
+
+
 def _accepted_moments(stored: dict[str, NDArray[Any]], vocabulary: Vocabulary) -> Iterator[Moment]:
     """Yield the moments of a file that were accepted."""
     codes, lengths = stored["accepted"], stored["accepted_lengths"]
@@ -647,7 +651,7 @@ def _moment_of(
     return Moment(votes, hour, times, standing or StandingCells.unknown())
 
 
-def _whole(parts: list[NDArray[Any]]) -> Indices:
+def _whole(parts: Sequence[ArrayLike]) -> Indices:
     """Return whole numbers of moments, one after the other."""
     return np.concatenate([np.empty(0), *parts]).astype(np.int64)
 
@@ -684,17 +688,21 @@ def fading_factor(seconds: float, half_life: float | None) -> float:
     return float(0.5 ** (seconds / half_life))
 
 
+def usable_documents(corpus: Corpus) -> Flags:
+    """Return in which documents the camera was usable."""
+    return np.asarray(corpus.conditions == Condition.USABLE)
+
+
 def judged_documents(corpus: Corpus) -> Flags:
     """Return which documents are judged: the camera was usable, and something moved."""
-    return np.asarray((corpus.conditions == Condition.USABLE) & (corpus.n_tokens > 0))
+    return usable_documents(corpus) & (corpus.n_tokens > 0)
 
 
 def counted_hours(corpus: Corpus) -> Indices:
     """Return the hour of each document, `NO_HOUR` where the camera was not usable."""
-    usable = corpus.conditions == Condition.USABLE
-    return np.where(usable, hours_of(corpus.clocks), NO_HOUR)
+    return np.where(usable_documents(corpus), hours_of(corpus.clocks), NO_HOUR)
 
 
 def counted_turns(corpus: Corpus, turns: Indices) -> Indices:
     """Return the turn of each document, `NO_TURN` where the camera was not usable."""
-    return np.where(corpus.conditions == Condition.USABLE, turns, NO_TURN)
+    return np.where(usable_documents(corpus), turns, NO_TURN)
