@@ -443,6 +443,9 @@ def test_a_folder_that_is_no_archive_is_refused(tmp_path):
             function(tmp_path / "absent")
         with pytest.raises(InvalidInputError, match="found another folder"):
             function(tmp_path)
+        (tmp_path / "recording.mp4").touch()
+        with pytest.raises(InvalidInputError, match="found a file"):
+            function(tmp_path / "recording.mp4")
     with pytest.raises(InvalidInputError, match="say where the recordings are"):
         learn_archive(output=tmp_path)
 

@@ -251,7 +251,9 @@ def _known(folder: Address) -> ArchiveFolder:
     """Return the folder of an archive that is there."""
     archive = ArchiveFolder(Path(folder))
     if not (archive.path / SETTINGS).is_file() and not archive.cameras():
-        found = "nothing" if not archive.path.exists() else "another folder"
+        found = "another folder" if archive.path.is_dir() else "a file"
+        if not archive.path.exists():
+            found = "nothing"
         raise InvalidInputError(
             f"{folder}: expected the folder of an archive, found {found}: learn one first",
             parameter="folder",
