@@ -270,10 +270,9 @@ def _given(
 ) -> ArchiveSettings:
     """Return what was given, or, without patterns, what the archive knows."""
     texts = [patterns] if isinstance(patterns, str) else list(patterns)
-    stored = folder.settings()
-    if not texts and stored is not None:
-        return stored
     if not texts:
+        if (stored := folder.settings()) is not None:
+            return stored
         raise InvalidInputError(
             "say where the recordings are, such as 'recordings/{camera}/{date}/{hour}.mp4'",
             parameter="patterns",
