@@ -98,7 +98,7 @@ def test_any_flipped_bit_is_noticed(model_file):
 def test_foreign_files(tmp_path, corpus):
     text = tmp_path / "notes.txt"
     text.write_text("not a model\n" * 50)
-    assert "truncated or foreign" in load_error(text)
+    assert load_error(text).endswith("not a complete habitus model file (truncated or foreign)")
     other = tmp_path / "weights.safetensors"
     save_file({"weight": np.zeros(3)}, other)
     assert "another program" in load_error(other)

@@ -164,14 +164,19 @@ def _lock(path: Path) -> int | None:
 
 @contextmanager
 def sole_use(lock: Path, refusal: Exception) -> Iterator[None]:
-    """Hold a lock file, in the block; raise the refusal where another process holds it."""
-    file = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+    """Hold a lock file or a folder, in the block; raise the refusal where another process does.
+
+    Where the file system has no locks, nobody is refused.
+    """
+    file = os.open(lock, os.O_RDONLY if lock.is_dir() else os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise refusal from error
+        except OSError:
+            pass
         yield
     finally:
         os.close(file)
@@ -416,9 +421,9 @@ def _opened(path: str | os.PathLike[str], form: FileFormat) -> Iterator[tuple[An
     except FileError as error:
         raise FileError(f"{source}: {error}") from error
     except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
-        reason = " ".join(str(error).split())
+        said = "" if isinstance(error, SafetensorError) else f": {' '.join(str(error).split())}"
         raise FileError(
-            f"{source}: not a complete habitus {kind} file (truncated or foreign): {reason}"
+            f"{source}: not a complete habitus {kind} file (truncated or foreign){said}"
         ) from error
 
 

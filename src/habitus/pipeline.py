@@ -724,8 +724,10 @@ def demo(
     return demonstrate(Path(output), seed=seed, progress=progress)
 
 
-def parse_duration(text: str) -> float:
+def parse_duration(text: str, *, parameter: str | None = None) -> float:
     """Return the seconds of a length of time such as 300, 300s, 5min, 5:00, 1h or 14d.
+
+    An error is about the parameter, if one is named.
 
     >>> [parse_duration(text) for text in ("300", "300s", "5min", "5:00", "0.5 h", "1d")]
     [300.0, 300.0, 300.0, 300.0, 1800.0, 86400.0]
@@ -739,7 +741,8 @@ def parse_duration(text: str) -> float:
         return parse_seconds(parts[1]) * UNITS[parts[2]]
     except ValueError:
         raise InvalidInputError(
-            f"a length of time is written as 300s, 5min, 5:00 or 14d, found {text!r}"
+            f"a length of time is written as 300s, 5min, 5:00 or 14d, found {text!r}",
+            parameter=parameter,
         ) from None
 
 

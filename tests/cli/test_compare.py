@@ -117,7 +117,7 @@ def test_json_has_every_figure(folder, whole):
         (("--train", "80s"), "holds a comparison with another training part"),
         (
             ("--train", "soon"),
-            "a length of time is written as 300s, 5min, 5:00 or 14d, found 'soon'",
+            "a length of time is written as 300s, 5min, 5:00 or 14d, found 'soon' (--train)",
         ),
         (("--train", "1h"), "training must leave documents to judge"),
         (("--methods", "em,svm"), "found 'svm'"),

@@ -307,6 +307,7 @@ def test_a_reader_of_the_events_that_does_not_read(camera, watch):
     code, errors = ended(process)
     assert code == 1
     assert 'note: not read from standard output: {"habitus": "event"' in errors
+    assert "habitus: 1 line(s) of standard output could not be written\n" in errors
     os.close(read)
 
 

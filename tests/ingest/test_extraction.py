@@ -251,6 +251,22 @@ def test_a_damaged_chunk_is_made_anew(tmp_path, folder):
     assert same(extract_corpus([source], output=output).corpus, expected)
 
 
+def test_two_extractions_to_one_file_do_not_mix(tmp_path, folder):
+    """The one that ended first deleted the chunks of the other, which went on without them."""
+    source, cache = Source(str(folder / "one.mp4")), ChunkCache(tmp_path / "a.corpus")
+    with cache.held():
+        with pytest.raises(InvalidInputError, match="another command is extracting to it"):
+            extract_corpus([source], output=tmp_path / "a.corpus")
+        chunk = cache.folder / "of the other.safetensors"
+        chunk.touch()
+        cache.clear()
+        assert chunk.exists()
+    expected = extract_corpus([source]).corpus
+    assert same(extract_corpus([source], output=tmp_path / "a.corpus").corpus, expected)
+    cache.clear()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_duration_ends_a_file_too(folder):
     corpus = extract_corpus([Source(str(folder / "one.mp4"))], duration=2.0).corpus
     assert corpus.times.tolist() == [0, 1]

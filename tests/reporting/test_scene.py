@@ -1,13 +1,17 @@
 """Figures of models and corpora."""
 
+import copy
+
 import numpy as np
 from matplotlib.image import imread
 
 from habitus import MarkovClusteringTopicModel
 from habitus.corpus.vocabulary import Direction
 from habitus.model.inspection import long_run_shares
+from habitus.model.parameters import Parameters
 from habitus.reporting.figures.drawing import COLOURS, FAULT, rgb
 from habitus.reporting.figures.scene import (
+    _panel_groups,
     behaviour_captions,
     behaviour_pictures,
     draw_corpus,
@@ -27,6 +31,20 @@ def test_a_figure_of_a_model(lanes, documents, tmp_path):
     assert sizes["plain"][0] < sizes["lanes"][0]
     assert sizes["plain"][1] < sizes["crossing"][1]
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_topics_that_no_behaviour_uses_are_not_drawn(lanes):
+    """They are of all words alike, and looked as if everything moved everywhere."""
+    model = lanes.model
+    phi, theta, pi, xi = model.parameters_
+    phi = np.column_stack((phi, np.full(len(phi), 1 / len(phi))))
+    theta = np.vstack((theta * 0.999, np.full(theta.shape[1], 0.001)))
+    model = copy.copy(model)
+    model.parameters_ = Parameters(phi, theta, pi, xi)
+    group = _panel_groups(model)[1]
+    assert group.names == ["topic 1", "topic 2"]
+    assert group.words.shape == (len(phi), 2)
+    assert group.heading.startswith("Topics (1 more are not used): ")
 
 
 def test_captions_give_share_and_duration(lanes):

@@ -14,7 +14,7 @@ import pytest
 import habitus
 from habitus.corpus import Corpus
 from habitus.corpus.clocks import clock_text
-from habitus.errors import InvalidInputError
+from habitus.errors import FileError, InvalidInputError
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_file
 from habitus.jobs.workers import Task
@@ -24,6 +24,7 @@ from habitus.site.camera_models import learnt_of
 from habitus.site.operations import detect_archive, learn_archive, report_archive
 from habitus.site.pattern import Pattern, Recording, find_recordings
 from habitus.site.places import FoundFile, look_at
+from habitus.site.shard_judging import ArchiveDetection
 from habitus.site.shard_reading import ReadingTask, read_new, read_recording
 from habitus.site.shard_store import ArchiveFolder, CameraFolder, set_aside, shard_bytes
 from habitus.video import Source
@@ -442,6 +443,9 @@ def test_a_folder_that_is_no_archive_is_refused(tmp_path):
             function(tmp_path / "absent")
         with pytest.raises(InvalidInputError, match="found another folder"):
             function(tmp_path)
+        (tmp_path / "recording.mp4").touch()
+        with pytest.raises(InvalidInputError, match="found a file"):
+            function(tmp_path / "recording.mp4")
     with pytest.raises(InvalidInputError, match="say where the recordings are"):
         learn_archive(output=tmp_path)
 
@@ -482,6 +486,22 @@ def test_a_damaged_model_is_learnt_again_and_stops_no_other_camera(site):
     assert learn(site).learning.learnt == ["north"]
     assert model.read_bytes() == whole
     assert detect_archive(site / "site", alerts_per_day=400, jobs=1).n_judged == 3
+
+
+def test_damaged_settings_are_an_error_until_patterns_are_given_again(site):
+    """Without its patterns an archive has no recordings, and was judged without a word."""
+    settings = site / "site/archive.json"
+    whole = settings.read_bytes()
+    settings.write_bytes(whole[:1])
+    for use in (detect_archive, report_archive, lambda folder: learn_archive(output=folder)):
+        with pytest.raises(FileError, match=r"archive\.json: damaged: learn with the patterns"):
+            use(site / "site")
+    learn(site)
+    assert settings.read_bytes() == whole
+
+
+def test_where_no_camera_has_a_model_nothing_is_said_to_be_judged():
+    assert ArchiveDetection().summary() == "no alarms: nothing could be judged"
 
 
 def test_a_recording_that_is_named_otherwise_is_not_counted_twice(site):

@@ -50,6 +50,14 @@ def refused(address, **options):
     return line
 
 
+def test_a_file_of_ours_is_no_video_and_says_what_it_is(tmp_path):
+    file = tmp_path / "normal.corpus"
+    habitus.Corpus([[3, 0], [0, 2]]).save(file)
+    assert refused(file).endswith("can be opened: it is a habitus corpus file")
+    file.write_bytes(file.read_bytes()[:-1])
+    assert refused(file).endswith("it is a habitus corpus file, and not a complete one")
+
+
 LISTS = {
     "a playlist": ("list.m3u8", lambda video: playlist(video)),
     "a playlist of relative names": ("list.m3u8", lambda video: playlist(video.name)),

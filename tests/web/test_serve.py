@@ -129,7 +129,7 @@ def refusals(folder: Path) -> dict[str, tuple[list[object], str]]:
     nobody = f"postgresql+psycopg://me:hunter2@127.0.0.1:{free_port()}/x"
     return {
         "a port there cannot be": (["--port", 70_000], "port must be from 0 to 65535"),
-        "a host that is not known": (["--host", "no-such-host.invalid"], "cannot listen at"),
+        "a host that is not known": (["--host", "no-such-host.invalid"], "(--host)"),
         "a folder that is a file": (["--data", file], "cannot write to"),
         "a database that is away": (["--database", nobody], "cannot use the database"),
         "no database": (["--database", "nonsense"], "cannot use the database"),

@@ -33,7 +33,9 @@ MODELS = together(
 
 def _history(days: float | None, half_life: str) -> dict[str, Any]:
     """Return how older footage counts, as the library takes it."""
-    seconds = None if half_life == "never" else habitus.parse_duration(half_life)
+    seconds = None
+    if half_life != "never":
+        seconds = habitus.parse_duration(half_life, parameter="half_life")
     return {"days": days, "half_life": seconds}
 
 

@@ -58,7 +58,7 @@ def compare(
             source,
             labels,
             output=output,
-            train=habitus.parse_duration(train),
+            train=habitus.parse_duration(train, parameter="train"),
             runs=runs,
             methods=[name for name in re.split(r"[,\s]+", methods) if name],
             label_line=label_line,

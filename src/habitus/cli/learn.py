@@ -91,7 +91,11 @@ def learn(
             sources,
             output=target,
             update=update,
-            half_life=None if half_life is None else habitus.parse_duration(half_life),
+            half_life=(
+                None
+                if half_life is None
+                else habitus.parse_duration(half_life, parameter="half_life")
+            ),
             fleet=fleet,
             force=force,
             documents=None if update else documents,

@@ -72,12 +72,17 @@ def _importing(frame: FrameType | None) -> bool:
     return frame is not None
 
 
-def _interrupted() -> bool:
-    """Whether an interrupt is on its way already, and what it passes is being cleaned up."""
-    error = sys.exception()
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__context__
-    return error is not None
+def _try_again() -> None:
+    """Have the interrupt again in a moment."""
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+
+
+def _lost(lost: "sys.UnraisableHookArgs") -> None:
+    """Make up for an interrupt that a destructor raised, which Python prints and forgets."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        _try_again()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def main() -> None:
@@ -88,16 +93,11 @@ def main() -> None:
     ended: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
-        """End the command, but no module in the middle of its import: it would not stand that.
-
-        It is tried again until it has ended: what is raised within a destructor is lost.
-        """
+        """End the command, but no module in the middle of its import: it would not stand that."""
         ended.append(number)
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
-            if _importing(frame) or (number == signal.SIGALRM and _interrupted()):
-                return
-        raise KeyboardInterrupt
+        if not (hasattr(signal, "setitimer") and _importing(frame)):
+            raise KeyboardInterrupt
+        _try_again()
 
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
@@ -106,6 +106,8 @@ def main() -> None:
     when_compiling(lambda: _say("compiling kernels for this machine, once; please wait"))
     when_connected(_say)
     try:
+        if hasattr(signal, "setitimer"):
+            sys.unraisablehook = _lost
         for number in handled:
             signal.signal(number, end)
         command_for(sys.argv[1:])()

@@ -65,6 +65,7 @@ def watch(
         for line in unread:
             errors.add(f"note: not read from standard output: {line}")
         if unread:
+            errors.add(f"habitus: {len(unread)} line(s) of standard output could not be written")
             raise typer.Exit(1)
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +20,7 @@ from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.stands import StandingCells, StandingWords
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, InvalidInputError, VideoError
-from habitus.files import FileFormat, written_whole
+from habitus.files import FileFormat, sole_use, written_whole
 from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
@@ -109,7 +109,29 @@ class ChunkCache:
     """
 
     def __init__(self, output: Path) -> None:
+        self.output = output
         self.folder = output.with_name(f".{output.name}.chunks")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Be the only one who extracts to this file, in the block.
+
+        Raises
+        ------
+        InvalidInputError
+            If another process does, or the folder cannot be made.
+        """
+        try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise InvalidInputError(f"cannot write {self.folder}: {error.strerror}") from error
+        busy = "another command is extracting to it: wait for that, or name another file"
+        with sole_use(self.folder, InvalidInputError(f"cannot write {self.output}: {busy}")):
+            try:
+                yield
+            finally:
+                with suppress(OSError):  # it stays if there are chunks in it
+                    self.folder.rmdir()
 
     def of_source(
         self,
@@ -137,11 +159,11 @@ class ChunkCache:
         return SourceChunks(self.folder, digest, end, size)
 
     def clear(self) -> None:
-        """Delete all chunks and the folder."""
+        """Delete all chunks and the folder, unless somebody else goes on with them."""
         if self.folder.is_dir():
-            for path in self.folder.glob("*.safetensors"):
-                path.unlink()
-            self.folder.rmdir()
+            with suppress(InvalidInputError), self.held():
+                for path in self.folder.glob("*.safetensors"):
+                    path.unlink()
 
 
 def chunk_size(n_documents: int | None) -> int:

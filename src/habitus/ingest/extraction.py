@@ -104,6 +104,7 @@ def extract_corpus(
             preload = DECODING if any_file else None  # while the files are looked at
             workers = stack.enter_context(LocalWorkers(jobs, preload=preload))
         cache = ChunkCache(output or stack.enter_context(work_folder()) / "corpus")
+        stack.enter_context(cache.held())
         end = None if duration is None else math.ceil(duration / settings.clip)
         plans = [_plan(source, settings, cache, end) for source in sources]
         _check_same_grid(plans)

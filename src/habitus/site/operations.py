@@ -261,7 +261,9 @@ def _archive_at(folder: Address) -> ArchiveFolder:
     """Return the archive in a folder; raise if there is none."""
     archive = ArchiveFolder(Path(folder))
     if not (archive.path / SETTINGS).is_file() and not archive.cameras():
-        what = "nothing" if not archive.path.exists() else "another folder"
+        what = "another folder" if archive.path.is_dir() else "a file"
+        if not archive.path.exists():
+            what = "nothing"
         raise InvalidInputError(
             f"{folder}: expected the folder of an archive, found {what}: learn one first",
             parameter="folder",
@@ -278,10 +280,9 @@ def _archive_settings(
 ) -> ArchiveSettings:
     """Return how recordings are read: as they are named, or, without patterns, as before."""
     texts = [patterns] if isinstance(patterns, str) else list(patterns)
-    stored = folder.settings()
-    if not texts and stored is not None:
-        return stored
     if not texts:
+        if (stored := folder.settings()) is not None:
+            return stored
         raise InvalidInputError(
             "say where the recordings are, such as 'recordings/{camera}/{date}/{hour}.mp4'",
             parameter="patterns",

@@ -154,6 +154,8 @@ class ArchiveDetection:
     def summary(self) -> str:
         """Return how many alarms there were, beside how many normal footage brings."""
         n = len(self.alarms)
+        if not self.n_cameras:
+            return "no alarms: nothing could be judged"
         return (
             f"{n or 'no'} alarm{'' if n == 1 else 's'} in {hours_in_words(self.seconds / HOUR)} of "
             f"{self.n_cameras} camera(s); expected false alarms: {self.expected_false_alarms:.2g} "

@@ -269,12 +269,15 @@ class ArchiveFolder:
 
     def settings(self) -> ArchiveSettings | None:
         """Return what the commands share; None before the first one."""
-        settings: ArchiveSettings | None = read_json(self.path / SETTINGS, ArchiveSettings)
+        path = self.path / SETTINGS
+        settings: ArchiveSettings | None = read_json(path, ArchiveSettings)
+        if settings is None and path.exists():
+            raise FileError(f"{path}: damaged: learn with the patterns of the recordings again")
         return settings
 
     def put_settings(self, settings: ArchiveSettings) -> None:
         """Keep what the commands share."""
-        if settings != self.settings():
+        if settings != read_json(self.path / SETTINGS, ArchiveSettings):
             write_json(self.path / SETTINGS, settings)
 
     @contextmanager

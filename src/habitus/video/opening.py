@@ -5,6 +5,7 @@ may lead to other hosts. Here a file is opened alone, and an address stays on it
 is allowed. Every container is opened here.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ import av
 import av.error
 
 from habitus.errors import VideoError
+from habitus.files import kind_of
 from habitus.video.addresses import check_address
 from habitus.video.source import IMAGES, Source
 
@@ -119,8 +121,12 @@ def _reason(source: Source, error: Exception) -> str:
     """Return why a source cannot be opened."""
     if not source.is_live:
         with Path(source.address).open("rb") as file:
-            if file.read(16).lstrip(b"\xef\xbb\xbf").startswith(STARTS_OF_LISTS):
-                return "it names other files or addresses, and a file is opened alone"
+            start = file.read(200)
+        if start.lstrip(b"\xef\xbb\xbf").startswith(STARTS_OF_LISTS):
+            return "it names other files or addresses, and a file is opened alone"
+        if ours := re.search(rb'"habitus":"(\w+)"', start):
+            cut = "" if kind_of(source.address) else ", and not a complete one"
+            return f"it is a habitus {ours[1].decode()} file{cut}"
     reason = reason_of(error)
     if source.url.startswith("rtsp") and isinstance(error, av.error.ArgumentError):
         return f"{reason} (a redirection is followed only where other_hosts allows it)"

@@ -292,10 +292,12 @@ def listening(settings: ServerSettings) -> Iterator[socket.socket]:
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             yield listener
     except OSError as error:
-        has_number = error.errno is not None and not isinstance(error, socket.gaierror)
+        unknown = isinstance(error, socket.gaierror)
+        has_number = error.errno is not None and not unknown
         reason = os.strerror(error.errno or 0) if has_number else error.strerror
         raise InvalidInputError(
-            f"cannot listen at {settings.host}, port {settings.port}: {reason}", parameter="port"
+            f"cannot listen at {settings.host}, port {settings.port}: {reason}",
+            parameter="host" if unknown else "port",
         ) from error
 
 

@@ -39,6 +39,8 @@ from habitus.reporting.summaries import SHORT
 WIDTH, TITLE, GRAPH = 15.0, 0.45, 5.6
 MOST_PANELS = 40
 """Behaviours, and topics, that are drawn at most."""
+LEAST_SHARE = 0.005
+"""Of documents in the long run, of a topic that is drawn."""
 
 
 class PanelGroup(NamedTuple):
@@ -85,8 +87,12 @@ def draw_model(path: str | os.PathLike[str], model: TopicModel, *, title: str) -
 
 def _panel_groups(model: TopicModel) -> list[PanelGroup]:
     captions = [f"behaviour {z + 1}: {text}" for z, text in enumerate(behaviour_captions(model))]
-    phi = model.parameters_.phi
-    topics = [f"topic {y + 1}" for y in range(phi.shape[1])]
+    phi, theta, _, xi = model.parameters_
+    shares = theta @ long_run_shares(xi)
+    used = (shares >= min(LEAST_SHARE, shares.max())).nonzero()[0]  # others are of all words alike
+    topics = [f"topic {y + 1}" for y in used]
+    n_unused = len(shares) - len(used)
+    unused = f" ({n_unused} more are not used)" if n_unused else ""
     return [
         PanelGroup(
             f"{_first('Behaviours', captions)}: words that make up half of p(word | behaviour)",
@@ -95,9 +101,9 @@ def _panel_groups(model: TopicModel) -> list[PanelGroup]:
             2 if len(captions) <= 4 else 3,
         ),
         PanelGroup(
-            f"{_first('Topics', topics)}: words that make up half of p(word | topic)",
+            f"{_first('Topics', topics)}{unused}: words that make up half of p(word | topic)",
             topics[:MOST_PANELS],
-            phi,
+            phi[:, used],
             min(4, max(len(topics), 2)),
         ),
     ]
