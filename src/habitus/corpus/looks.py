@@ -137,10 +137,24 @@ def median_picture(pictures: Sequence[Image | Array]) -> Array:
     array([[5., 3.]])
     """
     ordered, n = list(pictures), len(pictures)
-    for i, j in _exchanges(n):
+    for i, j, lower, higher in _needed_exchanges(n):
         one, other = ordered[i], ordered[j]
-        ordered[i], ordered[j] = np.minimum(one, other), np.maximum(one, other)
+        if lower:
+            ordered[i] = np.minimum(one, other)
+        if higher:
+            ordered[j] = np.maximum(one, other)
     return (ordered[(n - 1) // 2].astype(np.float64) + ordered[n // 2]) / 2
+
+
+@cache
+def _needed_exchanges(n: int) -> list[tuple[int, int, bool, bool]]:
+    """Return those of `_exchanges` that the median depends on, and on which of their results."""
+    needed, found = {(n - 1) // 2, n // 2}, []
+    for i, j in reversed(_exchanges(n)):
+        if i in needed or j in needed:
+            found.append((i, j, i in needed, j in needed))
+            needed |= {i, j}
+    return found[::-1]
 
 
 @cache

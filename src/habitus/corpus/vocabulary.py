@@ -376,7 +376,9 @@ def count_words(
     """
     flat = moves.reshape(-1)
     moving = np.flatnonzero(flat >= 0)
-    numbers = moves_in(vocabulary.finest, vocabulary)[flat[moving]]
+    numbers: NDArray[Any] = flat[moving]
+    if (vocabulary.directions, vocabulary.speeds) != (N_FINE_DIRECTIONS, N_SPEEDS):
+        numbers = moves_in(vocabulary.finest, vocabulary)[numbers]
     words = np.sort(moving % vocabulary.n_cells * vocabulary.per_cell + numbers)
     # As `np.unique(words, return_counts=True)`, in half the time.
     is_first = np.ones(len(words) + 1, dtype=np.bool_)

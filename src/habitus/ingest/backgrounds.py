@@ -92,17 +92,17 @@ class Backgrounds:
     def _begin(self, first: Array) -> None:
         """Go on from the first documents: documents x cells."""
         self._first, self._known = [], True
-        self.slow, self.former = two_modes(first)
-        self.fast, self.candidate = np.full((2, self.slow.size), np.nan)
+        self.remembered = np.full((4, first.shape[1]), np.nan)
+        self.slow, self.former, self.fast, self.candidate = self.remembered
+        self.remembered[:2] = two_modes(first)
         self.since, self.seen, self.appeared = np.zeros((3, self.slow.size), dtype=np.int64)
         self.standing = np.zeros(self.slow.size, dtype=np.bool_)
 
     def _compared(self, brightness: Array) -> StandingCells:
         """Compare a document with both backgrounds, which then follow it."""
-        light = Light.between(self.slow, brightness)
-        for remembered in (self.slow, self.former, self.fast, self.candidate):
-            remembered += light.change(remembered)
-        if (np.abs(brightness - self.slow) > DIFFERS).mean() > RELIT:
+        self.remembered += Light.between(self.slow, brightness).change(self.remembered)
+        relit = np.count_nonzero(np.abs(brightness - self.slow) > DIFFERS) / brightness.size
+        if relit > RELIT:
             self.new_sequence()
             return StandingCells.unknown()
         self._follow(brightness)
@@ -113,7 +113,8 @@ class Backgrounds:
         self._exchange(seen & (uncovered | absorbed))
         differs &= ~(uncovered | absorbed)
         np.copyto(self.standing, differs, where=seen)
-        step = np.clip(self.fast - self.slow, -STEP * self.clip, STEP * self.clip)
+        most = STEP * self.clip
+        step = np.minimum(np.maximum(self.fast - self.slow, -most), most)
         np.add(self.slow, step, out=self.slow, where=seen & ~differs)
         cells = np.flatnonzero(self.standing & self.watched)
         return StandingCells(cells, ages[cells], True)
@@ -144,6 +145,8 @@ def cell_means(thumbnail: Image, grid: tuple[int, int]) -> Array:
     """Return the brightness of each cell, row by row, from that of parts of cells."""
     rows, columns = grid
     height, width = thumbnail.shape
+    if (height, width) == grid:
+        return thumbnail.reshape(-1).astype(np.float64)
     parts = thumbnail.reshape(rows, height // rows, columns, width // columns)
     return np.asarray(parts.mean(axis=(1, 3)).reshape(-1), dtype=np.float64)
 
@@ -193,12 +196,13 @@ class Light(NamedTuple):
         >>> (road + light.change(road)).tolist()
         [25.0, 40.0, 55.0, 160.0, 175.0, 190.0]
         """
-        changed, bright = after - before, before > _median(before)
-        dark = ~bright
-        if not bright.any():
+        changed, ordered = after - before, np.sort(before)
+        bright = before > _middle(ordered)
+        n_dark = len(before) - np.count_nonzero(bright)
+        if n_dark == len(before):
             return cls(_median(changed), 0.0, 0.0)
-        offset, middle = _median(changed[dark]), _median(before[dark])
-        apart = max(_median(before[bright]) - middle, 1.0)
+        offset, middle = _median(changed[~bright]), _middle(ordered[:n_dark])
+        apart = max(_middle(ordered[n_dark:]) - middle, 1.0)
         slope = (_median(changed[bright]) - offset) / apart
         return cls(offset, min(max(slope, LEAST_SLOPE), MOST_SLOPE), middle)
 
@@ -208,8 +212,15 @@ class Light(NamedTuple):
 
 
 def _median(values: Array) -> float:
-    """Return `np.median` of numbers, in a third of its time."""
+    """Return `np.median` of numbers in a third of its time; their order changes."""
     middle = len(values) // 2
-    ordered = np.partition(values, middle)
-    high = ordered.item(middle)
-    return high if len(values) % 2 else (ordered[:middle].max().item() + high) / 2
+    values.partition(middle)
+    high: float = values.item(middle)
+    return high if len(values) % 2 else (float(values[:middle].max()) + high) / 2
+
+
+def _middle(ordered: Array) -> float:
+    """Return the median of numbers in ascending order."""
+    n = len(ordered)
+    middle: float = (ordered.item((n - 1) // 2) + ordered.item(n // 2)) / 2
+    return middle

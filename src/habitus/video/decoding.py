@@ -230,7 +230,8 @@ class PictureDecoder:
             self._damaged = (self._damaged and not packet.is_keyframe) or packet.is_corrupt
             self._set_skipping(packet.pts)
             try:
-                pictures = [*self._of_codec_before(packet), *self.codec.decode(packet)]
+                before = self._of_codec_before(packet) if self._may_change else []
+                pictures = before + self.codec.decode(packet)
             except av.error.EOFError:
                 break
             except av.error.FFmpegError:
@@ -251,7 +252,7 @@ class PictureDecoder:
 
         FFmpeg decodes all of a stream by the codec that it begins with.
         """
-        found = codec_begun(packet) if self._may_change else None
+        found = codec_begun(packet)
         if found is None or found == self.codec.name:
             return []
         self.notes.append(

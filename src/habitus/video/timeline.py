@@ -84,7 +84,8 @@ class StreamClock:
 
     def at(self, pts: int) -> float:
         """Return the time of a presentation timestamp."""
-        return self.seconds(pts - self.zero)
+        numerator, denominator = self._ratio  # `seconds`, without the call: this is for every frame
+        return (pts - self.zero) * numerator / denominator
 
     def time(self, pts: int) -> float:
         """Return the time of the next frame, which is after that of the frame before."""
@@ -179,8 +180,10 @@ class Timeline:
             return False
         self._latest_dts = dts
         self._recent.append(pts)
-        self.front = max(self.front, pts)
-        self.first = min(self.first, pts)
+        if step > 0:
+            self.front = pts
+        elif pts < self.first:
+            self.first = pts
         return True
 
     def _restamp(self, packet: Any, following: deque[Any], packets: Iterator[Any]) -> None:
