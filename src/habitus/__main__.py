@@ -1,6 +1,5 @@
 """`python -m habitus` is the command `habitus`."""
 
-import atexit
 import gc
 import os
 import signal
@@ -13,8 +12,6 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     _open_standard_files()
-    status: list[int] = []
-    atexit.register(_leave, status)  # the first to be registered is the last to be called
     # Work is shared among processes; threads of a product of small matrices wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()  # what is imported stays: looking for the rest is a sixth of the time
@@ -26,20 +23,8 @@ def main() -> None:
     gc.enable()
     try:
         run()
-    except SystemExit as leaving:
-        status += [code for code in (leaving.code or 0,) if isinstance(code, int)]
-        raise
     finally:
         gc.freeze()  # all of it ends with the process: searching it first takes longer than that
-
-
-def _leave(status: list[int]) -> None:
-    """End the process, whose threads and files are done, without taking its modules apart."""
-    if status:
-        with suppress(AttributeError, OSError, ValueError):  # Python reports what cannot be written
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(status[0])
 
 
 def _open_standard_files() -> None:

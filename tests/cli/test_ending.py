@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from textwrap import dedent
 
 import psutil
@@ -170,19 +169,3 @@ def test_killed_no_process_stays_and_the_next_run_goes_on(place, video, start):
     assert list((place / "temporary").iterdir()) == []
     assert left(place) == ["a.corpus"]
     assert len(Corpus.load(place / "a.corpus")) == SECONDS
-
-
-@pytest.mark.parametrize(("arguments", "status"), [(["--version"], 0), (["--nosuch"], 2)])
-def test_a_command_ends_without_taking_modules_apart(arguments, status):
-    code = """
-        import functools, os
-        from habitus.__main__ import main
-
-        telling = functools.partial(os.write, 1, b"taken apart")
-        taken = type("Taken", (), {"__del__": telling})()
-        main()
-    """
-    command = [sys.executable, "-c", dedent(code), *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == status
-    assert "taken apart" not in ended.stdout
