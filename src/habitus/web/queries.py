@@ -286,8 +286,7 @@ def _moment(when: float | date, days: int = 0) -> float:
 class DayCount(NamedTuple):
     """Events of a day, by the hour."""
 
-    day: str
-    """As 2026-11-18."""
+    day: date
     hours: list[int]
     cameras: Counter[str]
     """By the name of the camera."""
@@ -308,12 +307,18 @@ def calendar(session: Session, wanted: EventFilter, last: date, n_days: int) -> 
         .join(CameraRow, CameraRow.id == EventRow.camera_id)
         .where(*_conditions(span), EventRow.hour != UNDATED)
     )
-    counts = [DayCount(day.isoformat(), [0] * 24, Counter()) for day in days]
+    counts = [DayCount(day, [0] * 24, Counter()) for day in days]
     for start, hour, name in rows:
         day = counts[bisect_right(edges, start) - 1]
         day.hours[hour] += 1
         day.cameras[name] += 1
     return counts
+
+
+def n_undated(session: Session, wanted: EventFilter) -> int:
+    """Return the number of events that are in no day of the calendar."""
+    conditions = *_conditions(wanted), EventRow.hour == UNDATED
+    return session.scalar(select(func.count(EventRow.id)).where(*conditions)) or 0
 
 
 def _older_than(start: float, event_id: str) -> tuple[ColumnElement[bool], ...]:
@@ -434,10 +439,13 @@ def timeline(
     else:
         columns = _by_minutes(session, camera, since, until, math.ceil(seconds / SECONDS))
     marked = EventFilter(camera=[camera], since=since, until=until)
+    found = events(session, marked, limit=MOST_MARKS).events[::-1]
+    # What a camera found when it was a recording without a date is at no moment of it.
+    dated = session.get_one(CameraRow, camera).dated
     return CameraTimeline(
         **columns,
         names=_names(session, camera, until),
-        events=events(session, marked, limit=MOST_MARKS).events[::-1],
+        events=[event for event in found if event.dated or not dated],
         troubles=_spans(session, camera, since, until),
     )
 
