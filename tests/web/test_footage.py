@@ -144,7 +144,21 @@ def test_a_lost_camera_shows_pictures_again(site: Site, clock_file: Path) -> Non
     with arriving(clock_file, ring_of(site, CAMERA), past=10):
         page = site.visit(f"/cameras/{CAMERA}").page
         expect(page.locator("#view")).to_have_class(re.compile("playing"))
+        expect(page.locator("#said")).to_have_text("live")
     expect(page.locator("#view")).not_to_have_class(re.compile("playing"), timeout=30_000)
+    expect(page.locator("#said")).to_have_text("not live")
+    expect(page.locator("#to-live")).to_have_attribute("aria-pressed", "false")
+
+
+def test_nothing_is_live_without_a_connection(playing_site: Site) -> None:
+    page = playing_site.visit(f"/cameras/{CAMERA}", allowed=("ERR_FAILED",)).page
+    expect(page.locator("#said")).to_have_text("live")
+    page.route("**/api/stream", lambda route: route.abort())
+    page.reload()
+    expect(page.locator("body")).to_have_attribute("data-link", "away")
+    expect(page.locator("#view")).to_have_class(re.compile("playing"))
+    expect(page.locator("#said")).not_to_have_text("live")
+    expect(page.locator("#to-live")).to_have_attribute("aria-pressed", "false")
 
 
 def test_what_a_browser_does_not_play_stays_a_picture(site: Site, tmp_path: Path) -> None:

@@ -1001,6 +1001,12 @@ def test_people_log_in_and_see_what_they_may(site: Site, look: Look) -> None:
     expect(page.locator("main")).to_contain_text("That needs the role admin, and yours is viewer.")
 
 
+def test_a_touch_screen_shows_no_keys(site: Site, look: Look) -> None:
+    page = site.visit(f"/events/{EVENT}", **look).page
+    for hint in (page.locator("#show-keys"), page.locator("[data-verdict=normal] kbd")):
+        expect(hint).to_be_visible(visible="has_touch" not in look)
+
+
 def test_keys_are_shown_and_lead_to_pages(site: Site) -> None:
     visit = site.visit("/")
     page = visit.page
