@@ -12,6 +12,8 @@
   stream, on the wall, at the push service of a phone and at a mail server, for anomalies in three
   streams.
 - browsers: the same with twenty walls open, and the time of a page meanwhile.
+
+With --save, each part keeps its own rows, so that one can be measured anew alone.
 """
 
 import argparse
@@ -38,7 +40,7 @@ import clips
 import habitus
 from habitus.web.administration import add_channel
 from habitus.web.answers import NewChannel
-from report import Row, Target, add_output, hand_on, progress
+from report import Row, Target, add_output, hand_on, progress, save
 from served import Served, add_with_model, descendants, pss
 from staged import Camera, learnt
 from streams import remux
@@ -422,12 +424,16 @@ def main() -> None:
     options = parser.parse_args()
     rows: list[Row] = []
     for part in options.only:
+        before = len(rows)
         for size in options.sizes if part in ("carried", "memory") else ("",):
             progress(f"{part} {size}")
             with tempfile.TemporaryDirectory() as temporary:
                 for row in measure(part, Path(temporary), size, options):
                     progress(f"{row.what}: {row.ours:.3g} {row.unit}; {row.note}")
                     rows.append(row)
+        if options.save:
+            save(f"console_load-{part}", rows[before:])
+    options.save = False
     hand_on(rows, options)
     sys.exit(1 if any(row.met is False for row in rows) else 0)
 
