@@ -133,6 +133,15 @@ def test_the_wall_screen_has_pictures_alone(site: Site, size: tuple[int, int]) -
     visit.settled()
     expect(page.locator("header")).to_have_count(0)
     expect(page.locator(".spark-name").first).to_be_hidden()  # as what it names
+    chip = page.locator("#tile-market-junction .behaviour")
+
+    def is_told() -> bool:
+        news = {"time": 0.0, "normality": None, "threshold": None, "behaviour": 2, "expected": []}
+        site.console.bulletin.publish("judged", camera="market-junction", **news)
+        return bool(chip.count())
+
+    wait_until(is_told, "the behaviour of now")
+    expect(chip).to_be_visible(visible=width > 640)  # where there is no room it would be cut
     assert page.evaluate(OVERLAPS) == []
     expect(page.locator("#tile-market-junction")).not_to_contain_text("alarms")
     boxes = [tile.bounding_box() for tile in page.locator(".tile").all()]
