@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import delete, update
+from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
 
 from habitus.errors import HabitusError
@@ -19,7 +19,7 @@ from habitus.jobs.fork_server import ForkServer
 from habitus.site.pipe_messages import CameraState, StateChanged
 from habitus.site.process import RenderingProcess
 from habitus.web import store
-from habitus.web.database import CameraRow, LearningRow, Minute
+from habitus.web.database import CameraRow, LearningRow
 
 if TYPE_CHECKING:
     from habitus.web.server import Console
@@ -169,8 +169,8 @@ class Demo(threading.Thread):
                 return
             camera.kind, camera.options = kind, {"local": True}
             camera.state, camera.reason = CameraState.CONNECTING.value, ""
-            if kind == "playback":  # nobody knows when its minutes as a recording were
-                session.execute(delete(Minute).where(Minute.camera_id == scene.id))
+            if kind == "playback":  # nobody knows when it was recorded
+                camera.created = time.time()
                 undated = update(LearningRow).where(LearningRow.camera_id == scene.id)
                 session.execute(undated.values(since=None, until=None))
         if self.console.supervisor is not None:

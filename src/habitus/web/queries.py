@@ -434,26 +434,30 @@ def timeline(
         )
     points = max(2, points)
     seconds = max(1, math.ceil((until - since) / points))
+    row = session.get_one(CameraRow, camera)
+    # What it was before it played, as a recording without a date, is at no moment.
+    own = math.ceil(row.created / SECONDS) if row.kind == "playback" else 0
     if seconds < SECONDS:
-        columns = _by_seconds(session, camera, since, until, seconds)
+        columns = _by_seconds(session, camera, since, until, seconds, own)
     else:
-        columns = _by_minutes(session, camera, since, until, math.ceil(seconds / SECONDS))
+        columns = _by_minutes(session, camera, since, until, math.ceil(seconds / SECONDS), own)
     marked = EventFilter(camera=[camera], since=since, until=until)
     found = events(session, marked, limit=MOST_MARKS).events[::-1]
-    # What a camera found when it was a recording without a date is at no moment of it.
-    dated = session.get_one(CameraRow, camera).dated
     return CameraTimeline(
         **columns,
         names=_names(session, camera, until),
-        events=[event for event in found if event.dated or not dated],
+        events=[event for event in found if event.dated or not row.dated],
         troubles=_spans(session, camera, since, until),
     )
 
 
 def _by_seconds(
-    session: Session, camera: str, since: float, until: float, step: int
+    session: Session, camera: str, since: float, until: float, step: int, own: int
 ) -> dict[str, Any]:
-    """Return columns of groups of seconds; a lone second without a document is none."""
+    """Return columns of groups of seconds; a lone second without a document is none.
+
+    Minutes from `own` on count.
+    """
     first = int(since // SECONDS)
     n_minutes = math.ceil(until / SECONDS) - first
     normality = np.full((n_minutes, SECONDS), np.nan, np.float32)
@@ -461,7 +465,7 @@ def _by_seconds(
     rows = session.execute(
         select(Minute.minute, Minute.seconds).where(
             Minute.camera_id == camera,
-            Minute.minute >= first,
+            Minute.minute >= max(first, own),
             Minute.minute < first + n_minutes,
         )
     )
@@ -496,9 +500,9 @@ def _most_frequent(behaviours: list[int]) -> int | None:
 
 
 def _by_minutes(
-    session: Session, camera: str, since: float, until: float, step: int
+    session: Session, camera: str, since: float, until: float, step: int, own: int
 ) -> dict[str, Any]:
-    """Return columns of groups of minutes."""
+    """Return columns of groups of minutes; those from `own` on count."""
     first, last = int(since / SECONDS // step), int(until / SECONDS // step)
     rows = session.execute(
         select(
@@ -509,7 +513,7 @@ def _by_minutes(
         )
         .where(
             Minute.camera_id == camera,
-            Minute.minute >= first * step,
+            Minute.minute >= max(first * step, own),
             Minute.minute < (last + 1) * step,
         )
         .group_by("start", Minute.behaviour)
