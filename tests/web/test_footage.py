@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from habitus.site.recent_footage import recorded_spans
+from habitus.site.recent_footage import stretch_at
 from reference.console_pages import RULES, Site
 from reference.live_ring import arriving, clock_video, recorded
 from reference.processes import wait_until
@@ -41,8 +41,8 @@ def playing_site(site: Site, clock_file: Path) -> Iterator[Site]:
 
 
 def is_of_now(ring: Path) -> bool:
-    spans = recorded_spans(ring)
-    return bool(spans) and spans[-1][1] > time.time() - 2
+    newest = stretch_at(ring)
+    return newest is not None and newest.end > time.time() - 2
 
 
 def assert_plays(video: Locator) -> None:
