@@ -434,9 +434,9 @@ def timeline(
         )
     points = max(2, points)
     seconds = max(1, math.ceil((until - since) / points))
-    row = session.get_one(CameraRow, camera)
+    row = session.get(CameraRow, camera)  # None if it was removed just now
     # What it was before it played, as a recording without a date, is at no moment.
-    own = math.ceil(row.created / SECONDS) if row.kind == "playback" else 0
+    own = math.ceil(row.created / SECONDS) if row and row.kind == "playback" else 0
     if seconds < SECONDS:
         columns = _by_seconds(session, camera, since, until, seconds, own)
     else:
@@ -446,7 +446,7 @@ def timeline(
     return CameraTimeline(
         **columns,
         names=_names(session, camera, until),
-        events=[event for event in found if event.dated or not row.dated],
+        events=[event for event in found if event.dated or not (row and row.dated)],
         troubles=_spans(session, camera, since, until),
     )
 
