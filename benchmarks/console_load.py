@@ -254,7 +254,8 @@ def memory(folder: Path, size: str, options: argparse.Namespace) -> Iterator[Row
         server = pss(served.pid)
     with playing(port, made.stream):
         peer_memory, peer_used = _watched(folder, address, made.model, min(seconds, 60.0))
-    growth = 3600 * (samples[-1] - samples[0]) / elapsed
+    later = samples[len(samples) // 2 :]
+    growth = 3600 * (later[-1] - later[0]) / (elapsed / 2)
     yield Row(
         what=f"memory of a camera of {size} after {elapsed / 60:.0f} minutes",
         ours=samples[-1],
