@@ -64,6 +64,8 @@ N_BESIDE = 4
 """Cameras of which memory and processor time are measured."""
 MOST_MEMORY = 150.0
 """Megabytes of a camera, at most."""
+ALERTS_PER_DAY = 300.0
+"""Of streams with anomalies: by minutes of footage, no alarm is as rare as five a day."""
 SLACK = 2
 """Documents that may be missing at the edges of a time."""
 STARTING = 90.0
@@ -332,7 +334,8 @@ def latency(folder: Path, options: argparse.Namespace, n_walls: int) -> Iterator
         push = stack.enter_context(push_service())
         with served.opened() as console:
             for k, camera in enumerate(cameras, 1):
-                add_with_model(console, f"stream-{k}", camera.address, model, enabled=False)
+                name, budget = f"stream-{k}", {"alerts_per_day": ALERTS_PER_DAY}
+                add_with_model(console, name, camera.address, model, enabled=False, **budget)
             add_channel(
                 console, "benchmark", NewChannel(name="push", kind="push", settings=push.settings)
             )
