@@ -83,7 +83,7 @@ def origin(found: Sequence[Result]) -> str:
         alike = [each for each in found if each.measured == measured]
         loads = [each.load for each in alike if each.load is not None]
         load = f", load at most {max(loads):g}" if loads else ""
-        commands = ", ".join(f"`{each.command}`" for each in alike)
+        commands = ", ".join(dict.fromkeys(f"`{each.command}`" for each in alike))
         parts.append(f"{commands} ({measured}{load})")
     return "; ".join(parts)
 

@@ -2,9 +2,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
 from habitus.jobs.fork_server import ForkServer
-from habitus.web.database import CameraRow
+from habitus.web import queries
+from habitus.web.database import CameraRow, Minute
 from habitus.web.demo_cameras import SCENES, Demo
 from habitus.web.server import Console
 from habitus.web.supervisor import Supervisor
@@ -41,6 +43,15 @@ def test_a_rendered_scene_is_judged_once_and_then_plays_as_a_camera(
     film = Path(console.vault.open(camera(console).secret_address))
     rendered = film.stat().st_mtime_ns
     assert (camera(console).width, camera(console).height) == (360, 288)
+    with console.database.session() as session:
+        (learning,) = queries.learnings(session, SCENES[0].id)
+        assert (learning.since, learning.until) == (None, None), "nobody knows when it was"
+        at = camera(console).created
+        n_minutes = select(func.count()).where(Minute.camera_id == SCENES[0].id)
+        assert session.scalar(n_minutes.where(Minute.minute < at // 60)), "of the recording"
+        before = queries.timeline(session, SCENES[0].id, at - 600, at + 0.5)
+        long_before = queries.timeline(session, SCENES[0].id, at - 9000, at - 60)
+    assert not any((*before.behaviour, *long_before.behaviour)), "no time before it plays"
     again = Demo(console, fork_server, scenes=SCENES[:1], seconds=60.0)
     again.start()
     again.stop()

@@ -63,7 +63,8 @@ def serving(console: Console, start: Start) -> "tuple[subprocess.Popen[str], str
     """Start the command; return its process and the address that it prints."""
     data = console.settings.data
     command = [sys.executable, "-m", "habitus", "serve", "--data", data, "--port", "0"]
-    server = start(command, stdout=subprocess.PIPE)
+    with (data / "said").open("a") as said:
+        server = start(command, stdout=subprocess.PIPE, stderr=said)
     assert server.stdout is not None
     line = server.stdout.readline()
     found = re.search(r"http://\S+", line)
@@ -98,6 +99,7 @@ def test_a_killed_server_loses_and_doubles_nothing(
     assert {posted.body["event"]["id"] for posted in hook.posted} <= alarms
     # What a receiver had but had not answered when the server was killed is told again.
     assert sum(told.values()) - len(told) <= 2
+    assert "Traceback" not in (console.settings.data / "said").read_text()
     folder = console.settings.camera_folder("north")
     assert list((folder / "journal").glob("*.json")) == []
     for event in events.values():

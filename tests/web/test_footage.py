@@ -1,5 +1,6 @@
 """The last minutes of a camera, played in a real browser: now, back, and from the timeline."""
 
+import contextlib
 import re
 import time
 from collections.abc import Iterator
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
+from habitus.site.recent_footage import stretch_at
 from reference.console_pages import RULES, Site
-from reference.live_ring import arriving, clock_video
+from reference.live_ring import arriving, clock_video, recorded
 from reference.processes import wait_until
 
 CAMERA, OTHER = "market-junction", "station-road"
@@ -30,11 +32,17 @@ def ring_of(site: Site, camera: str) -> Path:
 @pytest.fixture
 def playing_site(site: Site, clock_file: Path) -> Iterator[Site]:
     """A console of which two cameras send video, since a minute and a half."""
-    with (
-        arriving(clock_file, ring_of(site, CAMERA), past=PAST),
-        arriving(clock_file, ring_of(site, OTHER), past=PAST),
-    ):
+    rings = [ring_of(site, CAMERA), ring_of(site, OTHER)]
+    with contextlib.ExitStack() as stack:
+        for ring in rings:
+            stack.enter_context(arriving(clock_file, ring, past=PAST))
+        wait_until(lambda: all(map(is_of_now, rings)), "what came before is there")
         yield site
+
+
+def is_of_now(ring: Path) -> bool:
+    newest = stretch_at(ring)
+    return newest is not None and newest.end > time.time() - 2
 
 
 def assert_plays(video: Locator) -> None:
@@ -144,7 +152,33 @@ def test_a_lost_camera_shows_pictures_again(site: Site, clock_file: Path) -> Non
     with arriving(clock_file, ring_of(site, CAMERA), past=10):
         page = site.visit(f"/cameras/{CAMERA}").page
         expect(page.locator("#view")).to_have_class(re.compile("playing"))
+        expect(page.locator("#said")).to_have_text("live")
     expect(page.locator("#view")).not_to_have_class(re.compile("playing"), timeout=30_000)
+    expect(page.locator("#said")).to_have_text("not live")
+    expect(page.locator("#view [data-placeholder]")).to_have_text("no picture")
+    expect(page.locator("#to-live")).to_have_attribute("aria-pressed", "false")
+
+
+def test_footage_of_before_is_not_live(site: Site, clock_file: Path) -> None:
+    recorded(clock_file, ring_of(site, CAMERA), at=time.time() - 90)
+    page = site.visit(f"/cameras/{CAMERA}").page
+    play = f"""(moment) => import("/static/player.js").then(async ({{ Player }}) => {{
+        const player = new Player(document.querySelector(".view"), "{CAMERA}");
+        return [await player.play(moment), player.stop()][0];
+    }})"""
+    assert page.evaluate(play, time.time() - 85)
+    assert not page.evaluate(play, None)
+
+
+def test_nothing_is_live_without_a_connection(playing_site: Site) -> None:
+    page = playing_site.visit(f"/cameras/{CAMERA}", allowed=("ERR_FAILED",)).page
+    expect(page.locator("#said")).to_have_text("live")
+    page.route("**/api/stream", lambda route: route.abort())
+    page.reload()
+    expect(page.locator("body")).to_have_attribute("data-link", "away")
+    expect(page.locator("#view")).to_have_class(re.compile("playing"))
+    expect(page.locator("#said")).not_to_have_text("live")
+    expect(page.locator("#to-live")).to_have_attribute("aria-pressed", "false")
 
 
 def test_what_a_browser_does_not_play_stays_a_picture(site: Site, tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def test_an_event_is_one_mail_with_its_picture(
     assert first["To"].addresses[0].addr_spec == "me@example.org"
     text = text_of(first)
     assert "Moves against the usual direction" in text
+    assert time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(an_event(1).start)) in text
     assert "About once in 3 hours (how unusual, from 0 to 100: 0)" in text
     assert "http://127.0.0.1:8420/events/event1" in text
     (picture,) = first.iter_attachments()

@@ -133,6 +133,15 @@ def test_the_wall_screen_has_pictures_alone(site: Site, size: tuple[int, int]) -
     visit.settled()
     expect(page.locator("header")).to_have_count(0)
     expect(page.locator(".spark-name").first).to_be_hidden()  # as what it names
+    chip = page.locator("#tile-market-junction .behaviour")
+
+    def is_told() -> bool:
+        news = {"time": 0.0, "normality": None, "threshold": None, "behaviour": 2, "expected": []}
+        site.console.bulletin.publish("judged", camera="market-junction", **news)
+        return bool(chip.count())
+
+    wait_until(is_told, "the behaviour of now")
+    expect(chip).to_be_visible(visible=width > 640)  # where there is no room it would be cut
     assert page.evaluate(OVERLAPS) == []
     expect(page.locator("#tile-market-junction")).not_to_contain_text("alarms")
     boxes = [tile.bounding_box() for tile in page.locator(".tile").all()]
@@ -526,7 +535,12 @@ def test_the_calendar_leads_to_days_and_hours(site: Site, look: Look) -> None:
     page = visit.page
     assert visit.violations(RULES) == []
     assert visit.overflow() <= 0
-    day = page.locator(".calendar a").last
+    first, day = page.locator(".calendar .date").first, page.locator(".calendar a").last
+    expect(first).to_have_text(re.compile(r"^\d+ [A-Z][a-z]{2}$"))
+    assert day.locator("svg rect").count() > 0, "the hours of the day"
+    expect(page.get_by_role("link", name="Later")).to_have_count(0)
+    page.get_by_role("link", name="Earlier").click()
+    page.get_by_role("link", name="Later").click()
     n_events = day.locator("strong").inner_text()
     day.click()
     expect(page.locator("#how-many")).to_have_text(re.compile(f"^{n_events} event"))
@@ -652,6 +666,16 @@ def test_the_timeline_of_a_recording_counts_from_its_beginning(site: Site) -> No
     expect(readout).to_have_text(re.compile(r"20\d\d at .* · a cow"))
 
 
+def test_only_the_newest_model_is_in_use(site: Site) -> None:
+    with site.console.database.transaction() as session:
+        row = session.get_one(CameraRow, "market-junction")
+        learnings = queries.learnings(session, row.id)
+        row.model = learnings[0].model
+    results = site.visit("/cameras/market-junction").page.locator("#learnt tbody td:last-child")
+    said = [text.split("\n")[0] for text in results.all_inner_texts()]
+    assert said == ["In use", *["Replaced"] * (len(learnings) - 1)]
+
+
 def test_recordings_show_where_and_a_date_only_if_it_is_known(site: Site) -> None:
     def camera(**options: float) -> None:
         with site.console.database.transaction() as session:
@@ -668,6 +692,8 @@ def test_recordings_show_where_and_a_date_only_if_it_is_known(site: Site) -> Non
     assert "2023" not in page.locator("main").inner_text()
     page.goto(f"{site.address}/events?words=cow")
     expect(page.locator("#event-take a.whole")).to_have_text("1:23 into the recording")
+    page.get_by_role("link", name="Calendar").click()
+    expect(page.locator("main")).to_contain_text("Not in it: 1 event of recordings")
     camera(starts=started - 83)
     page.goto(f"{site.address}/events/take")
     expect(page.locator("h1")).to_contain_text("2023")
@@ -982,6 +1008,12 @@ def test_people_log_in_and_see_what_they_may(site: Site, look: Look) -> None:
     page.goto(f"{site.address}/settings")
     expect(page.locator("h1")).to_have_text("Not allowed")
     expect(page.locator("main")).to_contain_text("That needs the role admin, and yours is viewer.")
+
+
+def test_a_touch_screen_shows_no_keys(site: Site, look: Look) -> None:
+    page = site.visit(f"/events/{EVENT}", **look).page
+    for hint in (page.locator("#show-keys"), page.locator("[data-verdict=normal] kbd")):
+        expect(hint).to_be_visible(visible="has_touch" not in look)
 
 
 def test_keys_are_shown_and_lead_to_pages(site: Site) -> None:

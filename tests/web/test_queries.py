@@ -113,6 +113,9 @@ def test_what_has_no_date_is_in_no_day_and_at_no_hour(cameras: Console) -> None:
     put(cameras, 2, "film", event={"start": 83.0, "end": 85.0})
     total, today, _ = cameras.database.read(seen)
     assert (total, today["film"]) == (2, 1)
+    assert cameras.database.read(queries.n_undated, everything) == 1
+    drawn = cameras.database.read(queries.timeline, "film", START - 600, START + 600).events
+    assert [event.dated for event in drawn] == [True], "what has no date is at no moment"
     assert [event.dated for event in cameras.database.read(queries.events).events] == [
         True,
         False,

@@ -169,7 +169,7 @@ _SHOWN: dict[str, Callable[[Session, Console, int | None], dict[str, Any]]] = {
 _DISK_WORDS = {
     "documents": "footage to learn from",
     "recent": "last ten minutes",
-    "other": "log, exports and before a restore",
+    "other": "log, exports and others, not counted",
 }
 """What takes the disk, where the name of its number would be jargon."""
 

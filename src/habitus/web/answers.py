@@ -643,7 +643,7 @@ class DiskUse(ResponseBody):
     uploads: int
     database: int
     other: int = Field(
-        description="The log, exports under way, and what was there before a restore."
+        description="Log, exports under way, what a restore put aside, videos of the demonstration."
     )
     total: int
     free: int

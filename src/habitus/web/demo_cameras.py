@@ -1,8 +1,8 @@
 """Three rendered junctions as cameras, so that anyone sees the console work within a minute.
 
 Each scene is rendered once into the data folder. It is first judged at once, as a recording: a
-model is learnt from its first half, in which nothing unusual happens, and the events of the second
-half are its past minutes. From then on it plays as a camera.
+model is learnt from its first half, in which nothing unusual happens, and the second half has its
+first events. From then on it plays as a camera, whose time begins then.
 """
 
 import threading
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
 
 from habitus.errors import HabitusError
@@ -18,7 +19,7 @@ from habitus.jobs.fork_server import ForkServer
 from habitus.site.pipe_messages import CameraState, StateChanged
 from habitus.site.process import RenderingProcess
 from habitus.web import store
-from habitus.web.database import CameraRow
+from habitus.web.database import CameraRow, LearningRow
 
 if TYPE_CHECKING:
     from habitus.web.server import Console
@@ -168,5 +169,9 @@ class Demo(threading.Thread):
                 return
             camera.kind, camera.options = kind, {"local": True}
             camera.state, camera.reason = CameraState.CONNECTING.value, ""
+            if kind == "playback":  # nobody knows when it was recorded
+                camera.created = time.time()
+                undated = update(LearningRow).where(LearningRow.camera_id == scene.id)
+                session.execute(undated.values(since=None, until=None))
         if self.console.supervisor is not None:
             self.console.supervisor.refresh()

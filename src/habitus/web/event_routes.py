@@ -128,10 +128,12 @@ def show_calendar(page: ViewerPage) -> HTMLResponse:
         most=max(1, *(day.total for day in days)),
         by_hour=by_hour,
         by_camera=by_camera.most_common(),
+        busiest=max(1, *(n for day in days for n in day.hours)),
+        n_undated=page.database.read(queries.n_undated, chosen),
         ids=ids,
-        today=date.today().isoformat(),
+        today=date.today(),
         before=(last - timedelta(weeks=N_WEEKS)).isoformat(),
-        after=(last + timedelta(weeks=N_WEEKS)).isoformat(),
+        after=None if last >= date.today() else (last + timedelta(weeks=N_WEEKS)).isoformat(),
     )
 
 

@@ -286,8 +286,7 @@ def _moment(when: float | date, days: int = 0) -> float:
 class DayCount(NamedTuple):
     """Events of a day, by the hour."""
 
-    day: str
-    """As 2026-11-18."""
+    day: date
     hours: list[int]
     cameras: Counter[str]
     """By the name of the camera."""
@@ -308,12 +307,18 @@ def calendar(session: Session, wanted: EventFilter, last: date, n_days: int) -> 
         .join(CameraRow, CameraRow.id == EventRow.camera_id)
         .where(*_conditions(span), EventRow.hour != UNDATED)
     )
-    counts = [DayCount(day.isoformat(), [0] * 24, Counter()) for day in days]
+    counts = [DayCount(day, [0] * 24, Counter()) for day in days]
     for start, hour, name in rows:
         day = counts[bisect_right(edges, start) - 1]
         day.hours[hour] += 1
         day.cameras[name] += 1
     return counts
+
+
+def n_undated(session: Session, wanted: EventFilter) -> int:
+    """Return the number of events that are in no day of the calendar."""
+    conditions = *_conditions(wanted), EventRow.hour == UNDATED
+    return session.scalar(select(func.count(EventRow.id)).where(*conditions)) or 0
 
 
 def _older_than(start: float, event_id: str) -> tuple[ColumnElement[bool], ...]:
@@ -429,23 +434,30 @@ def timeline(
         )
     points = max(2, points)
     seconds = max(1, math.ceil((until - since) / points))
+    row = session.get(CameraRow, camera)  # None if it was removed just now
+    # What it was before it played, as a recording without a date, is at no moment.
+    own = math.ceil(row.created / SECONDS) if row and row.kind == "playback" else 0
     if seconds < SECONDS:
-        columns = _by_seconds(session, camera, since, until, seconds)
+        columns = _by_seconds(session, camera, since, until, seconds, own)
     else:
-        columns = _by_minutes(session, camera, since, until, math.ceil(seconds / SECONDS))
+        columns = _by_minutes(session, camera, since, until, math.ceil(seconds / SECONDS), own)
     marked = EventFilter(camera=[camera], since=since, until=until)
+    found = events(session, marked, limit=MOST_MARKS).events[::-1]
     return CameraTimeline(
         **columns,
         names=_names(session, camera, until),
-        events=events(session, marked, limit=MOST_MARKS).events[::-1],
+        events=[event for event in found if event.dated or not (row and row.dated)],
         troubles=_spans(session, camera, since, until),
     )
 
 
 def _by_seconds(
-    session: Session, camera: str, since: float, until: float, step: int
+    session: Session, camera: str, since: float, until: float, step: int, own: int
 ) -> dict[str, Any]:
-    """Return columns of groups of seconds; a lone second without a document is none."""
+    """Return columns of groups of seconds; a lone second without a document is none.
+
+    Minutes from `own` on count.
+    """
     first = int(since // SECONDS)
     n_minutes = math.ceil(until / SECONDS) - first
     normality = np.full((n_minutes, SECONDS), np.nan, np.float32)
@@ -453,7 +465,7 @@ def _by_seconds(
     rows = session.execute(
         select(Minute.minute, Minute.seconds).where(
             Minute.camera_id == camera,
-            Minute.minute >= first,
+            Minute.minute >= max(first, own),
             Minute.minute < first + n_minutes,
         )
     )
@@ -488,9 +500,9 @@ def _most_frequent(behaviours: list[int]) -> int | None:
 
 
 def _by_minutes(
-    session: Session, camera: str, since: float, until: float, step: int
+    session: Session, camera: str, since: float, until: float, step: int, own: int
 ) -> dict[str, Any]:
-    """Return columns of groups of minutes."""
+    """Return columns of groups of minutes; those from `own` on count."""
     first, last = int(since / SECONDS // step), int(until / SECONDS // step)
     rows = session.execute(
         select(
@@ -501,7 +513,7 @@ def _by_minutes(
         )
         .where(
             Minute.camera_id == camera,
-            Minute.minute >= first * step,
+            Minute.minute >= max(first * step, own),
             Minute.minute < (last + 1) * step,
         )
         .group_by("start", Minute.behaviour)

@@ -43,6 +43,7 @@ export class Player {
     const run = this.run += 1;
     const first = await this.fetch(moment === null ? {} : { start: moment.toFixed(3) });
     if (run !== this.run || !first || !Source?.isTypeSupported(first.type)) return false;
+    if (moment === null && first.age > SILENT) return false; // of before the camera was lost
     const source = new Source();
     URL.revokeObjectURL(this.video.src);
     this.video.src = URL.createObjectURL(source);
@@ -72,6 +73,7 @@ export class Player {
     this.video.load();
     this.video.hidden = true;
     this.view.classList.remove("playing");
+    this.view.querySelector("[data-placeholder]").textContent = "no picture";
     this.changed();
   }
 
@@ -97,7 +99,8 @@ export class Player {
     if (answer.status !== 200) return null;
     const data = new Uint8Array(await answer.arrayBuffer());
     const says = (name) => answer.headers.get(name);
-    return { data, type: says("Content-Type"), start: Number(says("X-Start")), last: says("X-Last"), head: headOf(data) };
+    const age = Date.parse(says("Date")) / 1000 - Number(says("X-End"));
+    return { data, type: says("Content-Type"), start: Number(says("X-Start")), age, last: says("X-Last"), head: headOf(data) };
   }
 
   async append(data) {

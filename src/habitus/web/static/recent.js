@@ -23,10 +23,16 @@ export function startRecent(camera, timeline, at) {
   let waiting = 0; // for the end of a drag
   let wanted = mayRun(); // whether the page shows the video where it can
 
+  // Whether what is shown is of now: neither of before, nor of a camera or a server that is gone.
+  function isOfNow() {
+    if (document.body.dataset.link === "away") return false;
+    return player.isPlaying ? player.live : !part("view").matches(".old, :has(img[data-waiting])");
+  }
+
   function show() {
-    const isNow = player.live || !player.isPlaying;
-    const time = isNow ? clock() : player.time;
-    const text = isNow ? "live" : timeText(new Date(1000 * time), "clock");
+    const isNow = isOfNow();
+    const time = isNow || !player.isPlaying ? clock() : player.time;
+    const text = isNow ? "live" : player.isPlaying ? timeText(new Date(1000 * time), "clock") : "not live";
     scrub.max = clock();
     if (!waiting) scrub.value = time;
     scrub.setAttribute("aria-valuetext", text);
@@ -35,7 +41,7 @@ export function startRecent(camera, timeline, at) {
     const paused = !player.isPlaying || player.video.paused;
     part("pause").setAttribute("aria-label", paused ? "Play" : "Pause");
     part("pause").dataset.paused = String(paused);
-    timeline.mark(spans, isNow ? null : time);
+    timeline.mark(spans, isNow || !player.isPlaying ? null : time);
   }
 
   async function look() {
@@ -43,7 +49,7 @@ export function startRecent(camera, timeline, at) {
     try {
       const answer = await ask(`/api/cameras/${camera}/recent`);
       if (answer.ok) ({ spans } = await answer.json());
-    } catch { return; }
+    } catch { /* away: what is shown is not live */ }
     bar.hidden = !spans.length;
     if (!spans.length) return;
     const first = spans[0][0];

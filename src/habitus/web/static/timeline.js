@@ -155,7 +155,7 @@ export class Timeline {
     return {
       width: this.root.clientWidth,
       height: HEIGHT,
-      padding: [10, 8, 0, 0],
+      padding: [10, 20, 0, 0],
       legend: { show: false },
       cursor: {
         y: false,

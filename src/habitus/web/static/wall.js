@@ -51,6 +51,7 @@ function tellNow(news) {
     arrow.textContent = " → ";
     parts.push(arrow, behaviourChip(best + 1, `${news.names?.[best + 1] ?? best + 1} next, ${Math.round(100 * expected[best])} %`));
   }
+  row.className = "";
   row.replaceChildren(...parts);
 }
 
