@@ -62,7 +62,7 @@ REPEATS = 30
 """Times that forty seconds are repeated in a stream: twenty minutes."""
 N_BESIDE = 4
 """Cameras of which memory and processor time are measured."""
-MOST_MEMORY = 150.0
+MOST_MEMORY = 80.0
 """Megabytes of a camera, at most."""
 ALERTS_PER_DAY = 300.0
 """Of streams with anomalies: by minutes of footage, no alarm is as rare as five a day."""

@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from habitus.errors import HabitusError, InvalidInputError
@@ -82,6 +83,21 @@ def test_a_process_asks_for_another_which_ends_with_it(fork_server: ForkServer):
 
 def fail(job: Any, connection: Connection) -> None:
     raise ValueError(job)
+
+
+def keep_a_tenth(job: Any, connection: Connection) -> None:
+    """In the process: send by how many bytes it grows for arrays of which it keeps a tenth."""
+    del job
+    before = psutil.Process().memory_info().rss
+    bytes(1 << 20)  # a heap of the C library takes arrays of such a length from then on
+    arrays = [bytearray(b"x" * 300_000) for _ in range(200)]
+    arrays = arrays[::10]
+    connection.send(psutil.Process().memory_info().rss - before)
+
+
+def test_what_a_process_lets_go_it_does_not_keep(fork_server: ForkServer):
+    child = fork_server.start_process(f"{HERE}:keep_a_tenth", None)
+    assert answer(child) < 200 * 300_000 / 3
 
 
 def test_exit_codes_are_told(fork_server: ForkServer):

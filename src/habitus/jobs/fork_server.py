@@ -45,8 +45,14 @@ ONE_THREAD = dict.fromkeys(
     ),
     "1",
 )
-# Of processes that are forked, besides: heaps of the C library for threads cost memory.
-SMALL = {**ONE_THREAD, "MALLOC_ARENA_MAX": "1"}
+# Of processes that are forked, besides: heaps of the C library for threads cost memory, and so does
+# what large arrays leave in a heap. Their limits in bytes keep it from raising them by itself.
+SMALL = {
+    **ONE_THREAD,
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 18),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 20),
+}
 # Precedes a request and its answer: length in bytes, or a process id.
 HEADER = struct.Struct("<q")
 # Most open files that are handed to a process.
