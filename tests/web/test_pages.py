@@ -1010,6 +1010,10 @@ def test_people_log_in_and_see_what_they_may(site: Site, look: Look) -> None:
     expect(page.locator("main")).to_contain_text("That needs the role admin, and yours is viewer.")
 
 
+TABLET = {"viewport": {"width": 1180, "height": 820}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.mark.parametrize("look", [*LOOKS.values(), TABLET], ids=[*LOOKS, "tablet"])
 def test_a_touch_screen_shows_no_keys(site: Site, look: Look) -> None:
     page = site.visit(f"/events/{EVENT}", **look).page
     for hint in (page.locator("#show-keys"), page.locator("[data-verdict=normal] kbd")):
