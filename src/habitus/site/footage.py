@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from habitus.arrays import Flags, Image
 from habitus.corpus import Condition, Corpus, Vocabulary
 from habitus.corpus.clocks import minute_of
-from habitus.corpus.documents import FORMAT
+from habitus.corpus.documents import FORMAT, shard_bytes
 from habitus.corpus.looks import median_picture
 from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.stands import StandingCells, StandingWords
@@ -32,7 +32,7 @@ from habitus.ingest.clips import Document, DocumentSettings
 from habitus.rarity import DAY, HOUR
 from habitus.scene.scene_model import SEGMENT, spread_numbers
 from habitus.site.pipe_messages import FootageExtent
-from habitus.site.shard_store import like_latest, shard_bytes
+from habitus.site.shard_store import like_latest
 from habitus.video import watched_cells
 
 # Days for which documents are kept, where nobody says otherwise.
@@ -209,15 +209,13 @@ class FootageWriter:
     def _corpus(self, vocabulary: Vocabulary) -> Corpus:
         """Return the documents that are held."""
         held = self._held
-        indptr = np.cumsum([0, *(len(document.words) for document in held)], dtype=np.int32)
-        words = np.concatenate([document.words for document in held]).astype(np.int32)
-        counts = np.concatenate([document.counts for document in held])
+        rows = [(document.words, document.counts) for document in held]
         begins = np.array([n == 0 or not document.follows for n, document in enumerate(held)])
         settings = self.settings.to_json(vocabulary)
         if held[0].follows and self._before is not None:
             settings[AFTER] = self._before
         return Corpus(
-            entries=SparseCounts(counts, words, indptr, vocabulary.n_words),
+            entries=SparseCounts.of_rows(rows, vocabulary.n_words),
             times=[document.time for document in held],
             lengths=np.diff([*np.flatnonzero(begins), len(held)]),
             vocabulary=vocabulary,

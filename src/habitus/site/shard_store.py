@@ -144,13 +144,6 @@ def like_latest(shards: Sequence[K]) -> list[K]:
     return [shard for shard in shards if shard.kind == shards[-1].kind]
 
 
-def shard_bytes(corpus: Corpus, origin: Origin | None = None) -> bytes:
-    """Return what the file of a shard holds: a packed corpus, which knows its recording if any."""
-    header, tensors = corpus.packed_contents()
-    header |= {} if origin is None else {"recording": origin}
-    return FORMAT.to_bytes(header, tensors)
-
-
 @dataclass(frozen=True)
 class CameraFolder:
     """What an archive holds of one camera."""
