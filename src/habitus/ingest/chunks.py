@@ -27,7 +27,7 @@ from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
 from habitus.schema import BYTE, REAL, Layout
 from habitus.version import __version__
-from habitus.video import Source, watched_cells
+from habitus.video import Source
 from habitus.video.mask import is_file
 
 # Documents per chunk: two minutes of video at one document per second. A short video has smaller
@@ -324,16 +324,11 @@ class CorpusBuilder:
         """Add chunks, and yield the stills of each as soon as it has come."""
         for chunk in chunks:
             self.chunks.append(chunk._replace(thumbnails=np.empty(0, dtype=np.uint8)))
-            backgrounds = self.backgrounds or self._backgrounds(chunk.vocabulary)
+            backgrounds = self.backgrounds or Backgrounds.of(chunk.vocabulary, self.settings)
+            self.backgrounds = backgrounds
             for document in chunk.documents():
                 self._add(document, backgrounds)
             yield from chunk.stills
-
-    def _backgrounds(self, vocabulary: Vocabulary) -> Backgrounds:
-        mask, region = self.settings.mask, self.settings.region
-        watched = watched_cells(vocabulary, mask=mask, region=region)
-        self.backgrounds = Backgrounds(vocabulary, self.clip, watched)
-        return self.backgrounds
 
     def _add(self, document: Document, backgrounds: Backgrounds) -> None:
         """Add the time, the condition and the sequence of a document."""

@@ -33,7 +33,6 @@ from habitus.rarity import DAY, HOUR
 from habitus.scene.scene_model import SEGMENT, spread_numbers
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.shard_store import like_latest
-from habitus.video import watched_cells
 
 # Days for which documents are kept, where nobody says otherwise.
 LEARN_DAYS = 7.0
@@ -146,9 +145,7 @@ class FootageWriter:
             self.flush()
             self._vocabulary, self._before, follows = vocabulary, None, False
             self._scene = _Scene()
-            mask, region = self.settings.mask, self.settings.region
-            watched = watched_cells(vocabulary, mask=mask, region=region)
-            self._backgrounds = Backgrounds(vocabulary, self.settings.clip, watched)
+            self._backgrounds = Backgrounds.of(vocabulary, self.settings)
         if self._held and not 0 <= time - self._since < MINUTE:
             self.flush()
             self._since = time
