@@ -50,6 +50,7 @@ from habitus.site.pipe_messages import (
 )
 from habitus.site.process import CameraJob
 from habitus.site.relearning import FIRST_AFTER
+from habitus.site.shard_store import CONSOLE, CameraFolder
 from habitus.site.watching import PATIENCE, happenings
 from habitus.site.zones import ignored, polygon_text
 from habitus.video import Source
@@ -128,10 +129,10 @@ class Watcher:
         self.recording = (
             RecordingProgress(options.get("starts")) if job.kind == "recording" else None
         )
+        self.footage = FootageThread(job, self.settings, link)
         if self.recording is not None and job.model is None:
             # What an earlier run has kept would be there twice.
-            shutil.rmtree(job.folder / "documents", ignore_errors=True)
-        self.footage = FootageThread(job, self.settings, link)
+            shutil.rmtree(self.footage.folder, ignore_errors=True)
         self.filing = Filing(job.folder, link.send, fork_server)
         self._say(CameraState.CONNECTING)
         if job.model is not None:
@@ -412,7 +413,8 @@ class FootageThread:
     """Documents on disk to learn from, written by a thread; `extent` is how much there is."""
 
     def __init__(self, job: CameraJob, settings: DocumentSettings, link: ServerLink) -> None:
-        self.folder, self.settings, self.link = job.folder / "documents", settings, link
+        self.folder = CameraFolder(job.folder, CONSOLE).documents
+        self.settings, self.link = settings, link
         recorded = job.kind == "recording"
         self.days = None if recorded else float(job.options.get("learn_days", LEARN_DAYS))
         self.extent = FootageExtent(0.0, time.time())
