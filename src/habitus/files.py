@@ -164,22 +164,57 @@ def _lock(path: Path) -> int | None:
 
 @contextmanager
 def sole_use(lock: Path, refusal: Exception) -> Iterator[None]:
-    """Hold a lock file or a folder, in the block; raise the refusal where another process does.
+    """Hold a lock file, in the block; raise the refusal where another process does.
 
     Where the file system has no locks, nobody is refused.
     """
-    file = os.open(lock, os.O_RDONLY if lock.is_dir() else os.O_RDWR | os.O_CREAT, 0o600)
+    file = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        try:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise refusal from error
-        except OSError:
-            pass
+        _lock_or_refuse(file, refusal)
         yield
     finally:
         os.close(file)
+
+
+@contextmanager
+def sole_use_of_folder(folder: Path, refusal: Exception) -> Iterator[None]:
+    """Hold a folder likewise, which is made where it is missing, and deleted if empty at the end.
+
+    Whoever held it before may delete it while it is being locked: then a new one is made.
+    """
+    file = None
+    while file is None:
+        folder.mkdir(exist_ok=True)
+        file = _locked_folder(folder, refusal)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # it stays if there is something in it
+            folder.rmdir()
+        os.close(file)
+
+
+def _locked_folder(folder: Path, refusal: Exception) -> int | None:
+    """Return a folder that was opened and locked; None where it was deleted meanwhile."""
+    with ExitStack() as stack, suppress(FileNotFoundError):
+        file = os.open(folder, os.O_RDONLY)
+        stack.callback(os.close, file)
+        _lock_or_refuse(file, refusal)
+        if os.path.samestat(os.fstat(file), folder.stat()):
+            stack.pop_all()
+            return file
+    return None
+
+
+def _lock_or_refuse(file: int, refusal: Exception) -> None:
+    """Lock an open file; raise the refusal where another process has locked it."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise refusal from error
+    except OSError:
+        pass
 
 
 def _flush(path: Path) -> None:

@@ -1,5 +1,7 @@
 """What stands differs from its background and does not change, whatever the light."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -128,6 +130,18 @@ def test_a_camera_that_was_moved_and_a_new_sequence_begin_anew():
     assert backgrounds.take(document(ROAD)).known
     assert not backgrounds.take(document(ROAD), Condition.MOVED).known
     assert not backgrounds.take(document(ROAD)).known
+
+
+def test_the_first_documents_are_held_as_thumbnails():
+    backgrounds, pictures = Backgrounds(V), footage(WARM - 1)
+    backgrounds.take(document(pictures[0]))
+    thumbnails = [document(picture) for picture in pictures[1:]]
+    tracemalloc.start()
+    for each in thumbnails:
+        backgrounds.take(each)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < WARM * V.n_cells  # eight times as much as numbers
 
 
 def test_a_gap_is_no_picture_and_time_goes_on():

@@ -289,6 +289,54 @@ def test_two_extractions_to_one_file_do_not_mix(tmp_path, folder):
     assert list(tmp_path.iterdir()) == []
 
 
+def just_before(monkeypatch, name, event):
+    """Have something happen just before a function is called next."""
+    module, _, function = name.partition(".")
+    called = getattr(sys.modules[module], function)
+
+    def first(*arguments):
+        monkeypatch.setattr(name, called)
+        event()
+        return called(*arguments)
+
+    monkeypatch.setattr(name, first)
+
+
+@pytest.mark.parametrize("step", ["os.open", "fcntl.flock"])
+def test_an_extraction_begins_while_another_to_the_same_file_ends(tmp_path, monkeypatch, step):
+    """It found the folder of chunks deleted, or held one that was deleted."""
+    cache, ending = ChunkCache(tmp_path / "a.corpus"), contextlib.ExitStack()
+    ending.enter_context(cache.held())
+    just_before(monkeypatch, step, ending.close)
+    with cache.held():
+        assert cache.folder.is_dir()
+        with pytest.raises(InvalidInputError, match="another command"), cache.held():
+            pass
+        assert cache.folder.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("step", ["os.open", "fcntl.flock"])
+def test_of_two_that_begin_while_another_ends_one_is_refused(tmp_path, monkeypatch, step):
+    cache, ending, beginning = (
+        ChunkCache(tmp_path / "a.corpus"),
+        contextlib.ExitStack(),
+        contextlib.ExitStack(),
+    )
+    ending.enter_context(cache.held())
+
+    def change() -> None:
+        ending.close()
+        beginning.enter_context(cache.held())
+
+    just_before(monkeypatch, step, change)
+    with beginning:
+        with pytest.raises(InvalidInputError, match="another command"), cache.held():
+            pass
+        assert cache.folder.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_duration_ends_a_file_too(folder):
     corpus = extract_corpus([Source(str(folder / "one.mp4"))], duration=2.0).corpus
     assert corpus.times.tolist() == [0, 1]

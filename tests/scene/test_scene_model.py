@@ -275,7 +275,9 @@ def test_accepting_counts_nothing_anew(scene, alarms):
     for event, times in zip(alarms, (1.0, 3.0), strict=False):
         (moment,) = scene.accept(event).scene.habits.accepted
         accepted = accepted.accept(moment.votes, clock=60, standing=stands, times=times)
-    anew = replace(accepted)
+    anew, none = replace(accepted), replace(scene.habits, turns=turns, stood=stood)
+    assert none.all_counts is none.counts  # and no second copy is held of them
+    assert none.all_turns is none.turns
     for name in ("all_counts", "all_turns", "all_stood"):
         kept = vars(vars(accepted)[name])
         for part, value in vars(getattr(anew, name)).items():

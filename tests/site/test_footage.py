@@ -3,6 +3,7 @@
 import os
 import resource
 import sys
+import tracemalloc
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -307,6 +308,39 @@ def test_what_was_dropped_while_the_disk_was_full_is_a_gap(tmp_path):
     before, after = corpus.lengths
     assert before == 60
     assert same(corpus, [*range(60), *range(900 - after, 900)])
+
+
+def test_the_picture_of_a_scene_is_the_median_of_its_stills_to_the_bit(tmp_path):
+    writer, rng = FootageWriter(tmp_path, SETTINGS), np.random.default_rng(0)
+    stills = rng.integers(0, 256, (9, GRID.height, GRID.width, 3), dtype=np.uint8)
+    for k, still in enumerate(stills):
+        writer.add(document(4 * k)._replace(still=still), START + 4 * k, Condition.USABLE, GRID)
+    writer.flush()
+    picture = read_footage(tmp_path).corpus.picture
+    np.testing.assert_array_equal(picture, np.median(stills, axis=0).astype(np.uint8))
+
+
+def test_what_waits_to_be_written_takes_little_memory(tmp_path):
+    writer, n_words = FootageWriter(tmp_path, SETTINGS), 5000
+    large = Vocabulary.of_frame(640, 360, words="fine", scale=1)
+    words = np.arange(1, n_words + 1)
+    still = np.linspace(0, 255, 640 * 360 * 3).reshape(360, 640, 3).astype(np.uint8)
+    thumbnail = np.zeros((large.rows, large.columns), dtype=np.uint8)
+    writer.add(document(0, grid=large), START, Condition.USABLE, large, follows=False)
+    tracemalloc.start()
+    for n in range(1, 50):
+        each = Document(
+            n, float(n), words.copy(), words.copy(), 25, 1.0, thumbnail.copy(), still.copy()
+        )
+        writer.add(each, START + n, Condition.USABLE, large)
+    del each
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    plain = 50 * (words.nbytes + words.nbytes) + 5 * still.nbytes
+    assert held < 0.6 * plain
+    writer.flush()
+    entries = read_footage(tmp_path).corpus.entries
+    assert entries.indices[-n_words:].tolist() == entries.data[-n_words:].tolist() == [*words]
 
 
 def test_pictures_go_on_where_the_clock_was_set_back(tmp_path):

@@ -73,8 +73,8 @@ class Backgrounds:
 
     def new_sequence(self) -> None:
         """Begin anew: the next document does not follow the last one."""
-        self._first: list[Array] = []
-        """Brightness of the first documents, until there are enough."""
+        self._first: list[Image] = []
+        """Thumbnails of the first documents, until there are enough."""
         self._number, self._known = 0, False
 
     def take(self, document: Document, condition: Condition = Condition.USABLE) -> StandingCells:
@@ -88,18 +88,20 @@ class Backgrounds:
         self._number += 1
         if document.n_frames == 0:  # a gap: nothing is seen, and nothing is forgotten
             return StandingCells.unknown()._replace(known=self._known)
-        brightness = cell_means(document.thumbnail, self.grid)
         if self._known:
-            return self._compared(brightness)
-        self._first.append(brightness)
+            return self._compared(cell_means(document.thumbnail, self.grid))
+        self._first.append(document.thumbnail)
         if len(self._first) * self.clip >= WARM_UP:
-            self._begin(np.array(self._first))
+            self._begin()
         return StandingCells.unknown()
 
-    def _begin(self, first: Array) -> None:
-        """Go on from the first documents: documents x cells."""
+    def _begin(self) -> None:
+        """Go on from the first documents."""
+        first = np.empty((len(self._first), self.watched.size))
+        for brightness, thumbnail in zip(first, self._first, strict=True):
+            brightness[:] = cell_means(thumbnail, self.grid)
         self._first, self._known = [], True
-        self.remembered = np.full((4, first.shape[1]), np.nan)
+        self.remembered = np.full((4, self.watched.size), np.nan)
         self.slow, self.former, self.fast, self.candidate = self.remembered
         self.remembered[:2] = two_modes(first)
         self.since, self.seen, self.appeared = np.zeros((3, self.slow.size), dtype=np.int64)

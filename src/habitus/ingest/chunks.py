@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -21,7 +21,7 @@ from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.stands import StandingCells, StandingWords
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, InvalidInputError, VideoError
-from habitus.files import sole_use, written_whole
+from habitus.files import sole_use_of_folder, written_whole
 from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
@@ -111,17 +111,14 @@ class ChunkCache:
         InvalidInputError
             If another process does, or the folder cannot be made.
         """
-        try:
-            self.folder.mkdir(exist_ok=True)
-        except OSError as error:
-            raise InvalidInputError(f"cannot write {self.folder}: {error.strerror}") from error
         busy = "another command is extracting to it: wait for that, or name another file"
-        with sole_use(self.folder, InvalidInputError(f"cannot write {self.output}: {busy}")):
-            try:
-                yield
-            finally:
-                with suppress(OSError):  # it stays if there are chunks in it
-                    self.folder.rmdir()
+        refusal = InvalidInputError(f"cannot write {self.output}: {busy}")
+        with ExitStack() as stack:
+            try:  # the folder stays if there are chunks in it
+                stack.enter_context(sole_use_of_folder(self.folder, refusal))
+            except OSError as error:
+                raise InvalidInputError(f"cannot write {self.folder}: {error.strerror}") from error
+            yield
 
     def of_source(
         self,

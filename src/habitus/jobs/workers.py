@@ -151,9 +151,10 @@ def compile_ahead(module: str) -> None:
 
 
 @atexit.register
-def _end_early() -> None:
-    for server in _early.values():
-        server.kill()
+def end_early() -> None:
+    """End what `load_early` started and nobody has used."""
+    while _early:
+        _early.popitem()[1].kill()
 
 
 class LocalWorkers:

@@ -195,6 +195,7 @@ class SceneMonitor:
         first = self.monitor.view == 0
         if self._alike:
             self.shown.add(self.monitor.view)
+            self.stills.clear()  # what is known is not compared again
             return Condition.USABLE
         if self._alike is None:
             return Condition.USABLE if first else Condition.COVERED

@@ -3,12 +3,14 @@
 import json
 import os
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from typing_extensions import TypedDict
 
+from habitus.arrays import Array
 from habitus.corpus.clocks import NO_CLOCK, clock_text, clocks_since, parse_clock
 from habitus.corpus.stands import StandingCells
 from habitus.corpus.vocabulary import Vocabulary
@@ -264,11 +266,14 @@ class EventJoiner(Joiner):
         super().__init__(detector.join, detector.model.clip_, limit)
         self.detector, self.model = detector, detector.model
         self.source = source
-        model = self.model
-        self.word_given_behaviour = model.parameters_.word_given_behaviour
-        self.long_run = long_run_shares(model.parameters_.xi)
+        self.long_run = long_run_shares(self.model.parameters_.xi)
         self.names: SceneNames = UNNAMED
         self.behaviour_before = -1
+
+    @cached_property
+    def word_given_behaviour(self) -> Array:
+        """p(word | behaviour): only what is unusual by the topic model needs it."""
+        return self.model.parameters_.word_given_behaviour
 
     def add(
         self,

@@ -623,6 +623,8 @@ def _accepted_moments(stored: dict[str, NDArray[Any]], vocabulary: Vocabulary) -
 
 def _counted(counts: HabitCounts, accepted: Sequence[Moment]) -> HabitCounts:
     """Return counts with moments that were accepted."""
+    if not accepted:
+        return counts
     return counts.adding_all((votes, times, hour) for votes, hour, times, _ in accepted)
 
 
@@ -630,8 +632,9 @@ def _counted_turns(
     counts: TurnCounts | None, accepted: Sequence[Moment], vocabulary: Vocabulary
 ) -> TurnCounts | None:
     """Return counts by the turn likewise; None where the turn is no cue."""
-    documents = ((votes, times) for votes, _, times, _ in accepted)
-    return None if counts is None else counts.adding_all(documents, vocabulary)
+    if counts is None or not accepted:
+        return counts
+    return counts.adding_all(((votes, times) for votes, _, times, _ in accepted), vocabulary)
 
 
 def _counted_standing(

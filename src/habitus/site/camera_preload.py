@@ -17,6 +17,7 @@ from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.decoder import warm_up
+from habitus.jobs.workers import end_early
 from habitus.scene.events import EventJoiner
 from habitus.scene.scene_model import SceneModel, learn_scene
 
@@ -49,3 +50,4 @@ def load_kernels() -> None:
 
 
 load_kernels()
+end_early()  # what compiled kernels beside this process, where they were not in the cache

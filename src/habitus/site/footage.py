@@ -14,6 +14,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -54,11 +55,11 @@ STILL_SPACING = 4.0
 
 
 class _HeldDocument(NamedTuple):
-    """A document that is not written yet."""
+    """A document that is not written yet; its words in half the memory."""
 
     time: float
-    words: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    words: NDArray[np.int32]
+    counts: NDArray[np.int32]
     n_frames: int
     condition: Condition
     follows: bool
@@ -148,7 +149,7 @@ class FootageWriter:
         if not follows:
             self._backgrounds.new_sequence()
         stands = self._backgrounds.take(document, condition)
-        words, counts = document.words, document.counts
+        words, counts = document.words.astype(np.int32), document.counts.astype(np.int32)
         self._held.append(
             _HeldDocument(time, words, counts, document.n_frames, condition, follows, stands)
         )
@@ -238,26 +239,36 @@ class FootageWriter:
 
 
 class _Scene:
-    """Stills that are spread over the time so far."""
+    """Stills that are spread over the time so far; packed without loss, to a third."""
 
     def __init__(self) -> None:
         self.stills: list[Image] = []
+        self.shape: tuple[int, ...] = ()
         self.spacing, self.latest = STILL_SPACING, -math.inf
 
     def add(self, still: Image, time: float) -> None:
         """Take a still, if it is time for one."""
         if 0 <= time - self.latest < self.spacing:
             return
-        if self.stills and self.stills[0].shape != still.shape:
-            self.stills = []
-        self.stills.append(still)
+        if self.shape != still.shape:
+            self.stills, self.shape = [], still.shape
+        self.stills.append(_packed(still))
         self.latest = time
         if len(self.stills) >= 2 * FEWEST_STILLS:
             self.stills, self.spacing = self.stills[::2], 2 * self.spacing
 
     def picture(self) -> Image | None:
         """Return the picture of the scene without what moves in it."""
-        return _median(self.stills)
+        return _median([_unpacked(still) for still in self.stills])
+
+
+def _packed(still: Image) -> Image:
+    """Return a still as PNG, packed quickly."""
+    return np.asarray(cv2.imencode(".png", still, [cv2.IMWRITE_PNG_COMPRESSION, 1])[1], np.uint8)
+
+
+def _unpacked(still: Image) -> Image:
+    return np.asarray(cv2.imdecode(still, cv2.IMREAD_UNCHANGED), np.uint8)
 
 
 def _median(pictures: Sequence[Image]) -> Image | None:
