@@ -157,10 +157,10 @@ def test_it_does_not_matter_where_chunks_begin(size):
     rng = np.random.default_rng(1)
     pictures = [*footage(WARM), *(noisy(with_thing(), rng) for _ in range(30))]
     documents = [document(picture, number) for number, picture in enumerate(pictures)]
-    chunks = [Chunk.of(documents[i : i + size]) for i in range(0, len(documents), size)]
+    parts = (documents[i : i + size] for i in range(0, len(documents), size))
     builder = CorpusBuilder(DocumentSettings())
-    builder.add_source(chunks, V)
-    corpus = builder.finish(V).corpus
+    builder.add_source(Chunk.of(part, V, 1.0) for part in parts)
+    corpus = builder.finish().corpus
     for t, stands in enumerate(seen(pictures)):
         assert corpus.standing.cells(t).ages.tolist() == stands.ages.tolist()
         assert corpus.standing.cells(t).cells.tolist() == stands.cells.tolist()

@@ -8,17 +8,19 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from habitus import Corpus
-from habitus.corpus.documents import Condition
+from habitus.corpus.documents import Condition, shard_bytes
 from habitus.corpus.looks import SAME_LOOK, likeness, look_of
 from habitus.corpus.vocabulary import N_SPEEDS, Vocabulary
 from habitus.errors import InvalidInputError, VideoError
-from habitus.ingest.chunks import CHUNK, ChunkCache, SourceChunks, chunk_size
+from habitus.files import FileFormat
+from habitus.ingest.chunks import CHUNK, FORMAT, SECTIONS, ChunkCache, SourceChunks, chunk_size
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.extraction import _Recorder, extract_corpus
 from habitus.ingest.live import LiveDocument
@@ -249,6 +251,26 @@ def test_a_damaged_chunk_is_made_anew(tmp_path, folder):
     (chunk,) = ChunkCache(output).folder.iterdir()
     chunk.write_bytes(chunk.read_bytes()[:-100])
     assert same(extract_corpus([source], output=output).corpus, expected)
+
+
+@pytest.mark.parametrize("foreign", ["0.4", "documents", "words"])
+def test_a_chunk_is_a_shard_and_no_other_file_is_trusted_as_one(tmp_path, folder, foreign):
+    source, output = Source(str(folder / "one.mp4")), tmp_path / "a.corpus"
+    expected = extract_corpus([source], output=output).corpus
+    (chunk,) = ChunkCache(output).folder.iterdir()
+    written, shard = chunk.read_bytes(), Corpus.load(chunk)
+    assert np.array_equal(shard.counts.toarray(), expected.counts.toarray())
+    assert "packing" in FORMAT.read_header(chunk).header, "a shard, as of an archive or a camera"
+    if foreign == "0.4":
+        FileFormat("chunk", 1).write(chunk, {}, {"words": np.zeros(3, dtype=np.int32)})
+    elif foreign == "documents":
+        shard.save(chunk)
+    else:
+        sections = FORMAT._replace(layouts=None).read(chunk).tensors
+        nameless = replace(shard, vocabulary=None)
+        chunk.write_bytes(shard_bytes(nameless, tensors={k: sections[k] for k in SECTIONS}))
+    assert same(extract_corpus([source], output=output).corpus, expected)
+    assert chunk.read_bytes() == written
 
 
 def test_two_extractions_to_one_file_do_not_mix(tmp_path, folder):
@@ -661,7 +683,7 @@ def test_a_sequence_that_comes_at_once_or_too_early_does_not_follow(tmp_path):
         recorder._add(LiveDocument(document, number > 0, 0.0, seconds, grid))
     recorder.writer.flush()
     (chunk,) = map(recorder.plan.chunks.get, recorder.writer.starts)
-    assert chunk.numbers.tolist() == [0, 1, 3, 5, 6, 10]
+    assert [found.number for found in chunk.documents()] == [0, 1, 3, 5, 6, 10]
     assert [note.rpartition(": ")[2] for note in recorder.notes] == [
         "no video from 2 s to 3 s",
         "no video from 4 s to 5 s",

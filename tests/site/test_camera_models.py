@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from habitus.corpus import Corpus, Vocabulary
+from habitus.corpus.documents import shard_bytes
 from habitus.errors import FileError
 from habitus.files import write_file
 from habitus.scene.fleet import WORTH, Fleet
@@ -19,7 +20,7 @@ from habitus.site.camera_models import (
     wanted_shards,
 )
 from habitus.site.overview import covered_hours, overview_of
-from habitus.site.shard_store import ArchiveFolder, shard_bytes
+from habitus.site.shard_store import ArchiveFolder
 from reference.archives import HereWorkers
 
 VOCABULARY = Vocabulary.of_frame(64, 64)
@@ -45,7 +46,7 @@ def put_shard(folder, camera, hour, n_documents, seed=0, *, vocabulary=VOCABULAR
         "notes": [],
     }
     path = folder.camera(camera).shard_path(f"1970-01-01T{hour:02d}-00-00")
-    write_file(path, shard_bytes(corpus, origin))
+    write_file(path, shard_bytes(corpus, {"recording": origin}))
     return path
 
 

@@ -91,9 +91,13 @@ def test_a_minute_is_on_disk_as_soon_as_it_is_over(tmp_path):
     writer = FootageWriter(tmp_path, SETTINGS)
     for n in range(61):
         writer.add(document(n), START + n, Condition.USABLE, GRID, follows=n > 0)
-    assert [path.name for path in tmp_path.iterdir()] == ["20260301T105000.corpus"]
+    (path,) = tmp_path.iterdir()
+    assert path.name == "20260301T105000.corpus"
     assert len(read_footage(tmp_path).corpus) == 60
     assert writer.kept == (60.0, START, START + 60)
+    assert "packing" in FORMAT.read_header(path).header, "a shard, as of an archive"
+    Corpus.load(path).save(path)  # as minutes were written before
+    assert len(read_footage(tmp_path).corpus) == 60
 
 
 def test_hours_are_joined_and_nothing_changes(tmp_path):

@@ -14,6 +14,7 @@ import pytest
 import habitus
 from habitus.corpus import Corpus
 from habitus.corpus.clocks import clock_text
+from habitus.corpus.documents import shard_bytes
 from habitus.errors import FileError, InvalidInputError
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_file
@@ -26,7 +27,7 @@ from habitus.site.pattern import Pattern, Recording, find_recordings
 from habitus.site.places import FoundFile, look_at
 from habitus.site.shard_judging import ArchiveDetection
 from habitus.site.shard_reading import ReadingTask, read_new, read_recording
-from habitus.site.shard_store import ArchiveFolder, CameraFolder, set_aside, shard_bytes
+from habitus.site.shard_store import ArchiveFolder, CameraFolder, set_aside
 from habitus.video import Source
 from reference.archives import (
     DAY,
@@ -522,7 +523,7 @@ def test_recordings_of_one_size_are_not_taken_for_each_other(site):
     """Where a place tells nothing but the size: documents of one that is gone are kept."""
     camera, (shard, *_) = CameraFolder(site / "site/north"), shards_of(site, "north")
     origin = {**shard.origin, "version": ""}
-    camera.put_shard(shard.clock, shard_bytes(Corpus.load(shard.path), origin))
+    camera.put_shard(shard.clock, shard_bytes(Corpus.load(shard.path), {"recording": origin}))
     file = FoundFile("9.mp4", f"{site}/9.mp4", origin["size"], "", None)
     other = Recording("north", f"{DAY}T12-09-00", shard.start + 540, file)
     read_new(ArchiveFolder(site / "site"), [other], AS_USUAL, HereWorkers())

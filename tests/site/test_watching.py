@@ -11,13 +11,14 @@ import pytest
 import habitus
 from habitus.corpus.clocks import NO_CLOCK, minute_of
 from habitus.ingest.clips import Document, DocumentSettings
-from habitus.ingest.live import LiveDocument, Notice
+from habitus.ingest.decoder import Job
+from habitus.ingest.live import LiveDocument, LiveSource, Notice
 from habitus.lab.crossing import crossing, crossing_vocabulary
 from habitus.scene import SceneModel, calibrate, learn_scene
 from habitus.scene.camera_monitor import SceneMonitor
 from habitus.scene.habit_learning import learn_habits
 from habitus.scene.thresholds import JOIN, AlarmLimit, RaisedAlarm
-from habitus.site.watching import EventEnded, Observer, latest_alarms, watch_events
+from habitus.site.watching import EventEnded, Observer, happenings, latest_alarms, watch_events
 from habitus.video import Source
 from reference.consoles import event_json
 from reference.footage import texture
@@ -68,6 +69,30 @@ def test_a_camera_with_minutes_of_training_says_how_many_alarms_to_expect(scene)
     detector = scene.detector(alerts_per_day=5)
     said = next(watch_events(detector, Source("x"), DocumentSettings(), stop=threading.Event()))
     assert "cannot tell what happens 5 times a day: expect 0 to" in said.text
+
+
+class Numbers:
+    """A store of the numbers of documents; what a camera gives may stay unsaid."""
+
+    def __init__(self):
+        self.numbers = []
+
+    def take(self, arrival):
+        self.numbers.append(arrival.document.number)
+        return None if arrival.document.number % 2 else [Notice("even", arrival.time)]
+
+    def miss(self, live):
+        raise AssertionError(live.reason)
+
+
+def test_the_loop_of_every_camera_hands_all_that_comes_to_its_store(video):
+    store, job = Numbers(), Job(Source(str(video)), DocumentSettings())
+    with LiveSource(job) as live:
+        found = list(happenings(live, store))
+    assert store.numbers == list(range(len(store.numbers)))
+    assert len(store.numbers) > 2
+    assert [one.text for one in found if one] == ["even"] * (len(store.numbers) + 1 >> 1)
+    assert found.count(None) > len(store.numbers)
 
 
 NOW = 1.79e9
@@ -136,7 +161,7 @@ def test_one_document_with_enough_frames_shows_that_a_camera_is_not_slow(usual, 
     first, slow = usual.counts.toarray()[0], []
     for number, n_frames in enumerate([1, 0, 1, 2, 1, 1, 25]):
         list(observer.take(arrived(number, first, n_frames)))
-        slow.append(observer.n_slow)
+        slow.append(observer.faults.n_slow)
     assert slow == [1, 2, 3, 0, 1, 2, 0]
 
 

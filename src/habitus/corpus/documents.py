@@ -602,7 +602,12 @@ class Corpus:
 
         A `FileError` says why a file is no corpus, damaged, or of a newer version.
         """
-        header, tensors = FORMAT.read(path)
+        return cls.from_contents(path, FORMAT.read(path))
+
+    @classmethod
+    def from_contents(cls, path: str | os.PathLike[str], contents: Contents) -> Self:
+        """Return the corpus of a file, given what the file holds."""
+        header, tensors = contents
         try:
             return cls(
                 entries=_entries(header, tensors),
@@ -636,6 +641,14 @@ def sizes_of(header: CorpusHeader) -> Mapping[str, int | range]:
 
 
 FORMAT = FileFormat("corpus", VERSION, CorpusHeader, LAYOUTS, sizes_of)
+
+
+def shard_bytes(
+    corpus: Corpus, header: Mapping[str, Any] = {}, tensors: Mapping[str, NDArray[Any]] = {}
+) -> bytes:
+    """Return what the file of a shard holds: a packed corpus, and what else its owner keeps."""
+    contents = corpus.packed_contents()
+    return FORMAT.to_bytes({**contents.header, **header}, {**contents.tensors, **tensors})
 
 
 def _entries(header: Mapping[str, Any], tensors: Tensors) -> SparseCounts:

@@ -59,6 +59,18 @@ class SparseCounts:
         return cls(counts[documents, words], words, indptr, counts.shape[1])
 
     @classmethod
+    def of_rows(
+        cls, rows: Sequence[tuple[NDArray[np.integer[Any]], NDArray[Any]]], n_words: int
+    ) -> "SparseCounts":
+        """Return documents that are given as the words of each, ascending, and their counts."""
+        return cls(
+            np.concatenate([np.empty(0), *(counts for _, counts in rows)]),
+            np.concatenate([np.empty(0, dtype=np.int32), *(words for words, _ in rows)]),
+            np.cumsum([0, *(len(words) for words, _ in rows)]),
+            n_words,
+        ).compact()
+
+    @classmethod
     def joined(cls, parts: Sequence["SparseCounts"]) -> Self:
         """Return the documents of several, of the same vocabulary, one after the other."""
         lengths = np.concatenate([part.lengths for part in parts])

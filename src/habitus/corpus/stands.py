@@ -63,15 +63,8 @@ class StandingWords:
     @classmethod
     def of(cls, documents: Sequence[StandingCells], n_cells: int) -> "StandingWords":
         """Return the words of documents."""
-        lengths = [len(document.cells) for document in documents]
-        cells = [document.cells for document in documents]
-        ages = [document.ages for document in documents]
-        entries = SparseCounts(
-            np.concatenate([np.empty(0), *ages]),
-            np.concatenate([np.empty(0, dtype=np.int32), *cells]).astype(np.int32),
-            np.cumsum([0, *lengths], dtype=np.int32),
-            n_cells,
-        )
+        rows = [(document.cells, document.ages) for document in documents]
+        entries = SparseCounts.of_rows(rows, n_cells)
         return cls(entries, np.array([document.known for document in documents], dtype=np.bool_))
 
     @classmethod

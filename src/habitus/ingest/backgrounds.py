@@ -11,7 +11,7 @@ darker and in its brighter half say how bright anything would be in the light of
 is remembered is kept in that light.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from habitus.arrays import Array, Flags, Image
 from habitus.corpus.documents import Condition
 from habitus.corpus.stands import StandingCells
 from habitus.corpus.vocabulary import Vocabulary
-from habitus.ingest.clips import Document
+from habitus.ingest.clips import Document, DocumentSettings
+from habitus.video import watched_cells
 
 WARM_UP = 120.0
 """Seconds of a sequence from which the background is known."""
@@ -63,6 +64,12 @@ class Backgrounds:
         every = np.ones(vocabulary.n_cells, dtype=np.bool_)
         self.watched = every if watched is None else watched.reshape(-1)
         self.new_sequence()
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, settings: DocumentSettings) -> Self:
+        """Return those of a camera whose documents are extracted like that."""
+        watched = watched_cells(vocabulary, mask=settings.mask, region=settings.region)
+        return cls(vocabulary, settings.clip, watched)
 
     def new_sequence(self) -> None:
         """Begin anew: the next document does not follow the last one."""

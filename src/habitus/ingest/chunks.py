@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -14,89 +14,79 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Image
-from habitus.corpus.documents import Condition, Corpus
+from habitus.corpus.documents import FORMAT as SHARD_FORMAT
+from habitus.corpus.documents import LAYOUTS, Condition, Corpus, shard_bytes
 from habitus.corpus.looks import joined_looks, looks_of, median_picture
 from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.stands import StandingCells, StandingWords
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, InvalidInputError, VideoError
-from habitus.files import FileFormat, sole_use, written_whole
+from habitus.files import sole_use, written_whole
 from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
-from habitus.schema import BYTE, INDEX, MOST_FRAMES, REAL, Layout
+from habitus.schema import BYTE, REAL, Layout
 from habitus.version import __version__
-from habitus.video import Source, watched_cells
+from habitus.video import Source
 from habitus.video.mask import is_file
 
 # Documents per chunk: two minutes of video at one document per second. A short video has smaller
 # ones, so many at the least, for all processors to share it; but none under the least size.
 CHUNK = 120
 CHUNKS_PER_VIDEO, LEAST_CHUNK = 8, 10
-FORMAT = FileFormat(
-    "chunk",
-    1,
-    layouts={
-        "numbers": Layout(INDEX, ("documents",), least=0),
-        "n_frames": Layout(INDEX, ("documents",), least=0, most=MOST_FRAMES),
-        "changes": Layout(REAL, ("documents",), least=-np.inf, most=np.inf),
-        "indptr": Layout(INDEX, ("documents and one",), least=0),
-        "words": Layout(INDEX, ("entries",), least=0),
-        "counts": Layout(INDEX, ("entries",), least=0),
-        "thumbnails": Layout(BYTE, ("documents", ...)),
-        "stills": Layout(BYTE, (...,)),
-    },
-)
+SECTIONS = {
+    "changes": Layout(REAL, ("documents",), least=-np.inf, most=np.inf),
+    "thumbnails": Layout(BYTE, ("documents", ...)),
+    "stills": Layout(BYTE, (...,)),
+}
+"""What the shard of a chunk has beyond a corpus."""
+N_FRAMES = LAYOUTS["n_frames"]._replace(required=True)
+FORMAT = SHARD_FORMAT._replace(layouts={**LAYOUTS, "n_frames": N_FRAMES, **SECTIONS})
 
 
 class Chunk(NamedTuple):
-    """Consecutive documents of one source as arrays."""
+    """Documents of one source in order, and what conditions and looks are found by.
 
-    numbers: NDArray[np.int64]
-    n_frames: NDArray[np.int64]
+    Sequences and conditions are found once chunks are put together.
+    """
+
+    corpus: Corpus
+    vocabulary: Vocabulary
     changes: NDArray[np.float64]
-    indptr: NDArray[np.int64]
-    """Document i has the words from `indptr[i]` to before `indptr[i + 1]`."""
-    words: NDArray[np.int32]
-    counts: NDArray[np.int32]
     thumbnails: Image
     stills: Image
     """Stills x height x width x 3."""
 
     @classmethod
-    def of(cls, documents: Iterable[Document]) -> "Chunk":
+    def of(cls, documents: Sequence[Document], vocabulary: Vocabulary, clip: float) -> "Chunk":
         """Return documents as arrays."""
-        listed = list(documents)
-        stills = [document.still for document in listed if document.still is not None]
+        corpus = Corpus(
+            entries=SparseCounts.of_rows([d[2:4] for d in documents], vocabulary.n_words),
+            times=[document.number * clip for document in documents],
+            vocabulary=vocabulary,
+            n_frames=[document.n_frames for document in documents],
+            settings={"clip": clip},
+        )
         return cls(
-            np.array([d.number for d in listed], dtype=np.int64),
-            np.array([d.n_frames for d in listed], dtype=np.int64),
-            np.array([d.change for d in listed], dtype=np.float64),
-            np.cumsum([0, *(len(d.words) for d in listed)]).astype(np.int64),
-            np.concatenate([np.empty(0), *(d.words for d in listed)]).astype(np.int32),
-            np.concatenate([np.empty(0), *(d.counts for d in listed)]).astype(np.int32),
-            np.array([d.thumbnail for d in listed], dtype=np.uint8),
-            np.array(stills, dtype=np.uint8),
+            corpus,
+            vocabulary,
+            np.array([document.change for document in documents]),
+            np.array([document.thumbnail for document in documents]),
+            np.array([d.still for d in documents if d.still is not None], dtype=np.uint8),
         )
 
     def to_bytes(self) -> bytes:
         """Return what the file of the chunk holds."""
-        return FORMAT.to_bytes({}, self._asdict())
+        return shard_bytes(self.corpus, tensors={name: getattr(self, name) for name in SECTIONS})
 
     def documents(self) -> Iterator[Document]:
-        """Yield the documents, without times and stills."""
-        for i, number in enumerate(self.numbers):
-            own = slice(self.indptr[i], self.indptr[i + 1])
-            yield Document(
-                number=int(number),
-                time=0.0,
-                words=self.words[own].astype(np.int64),
-                counts=self.counts[own].astype(np.int64),
-                n_frames=int(self.n_frames[i]),
-                change=float(self.changes[i]),
-                thumbnail=self.thumbnails[i],
-                still=None,
-            )
+        """Yield the documents, without stills."""
+        columns = self.corpus.times, np.asarray(self.corpus.n_frames), self.changes
+        values = zip(*(column.tolist() for column in columns), strict=True)
+        documents = zip(values, self.corpus.bags(), self.thumbnails, strict=True)
+        for (time, n_frames, change), (words, counts), thumbnail in documents:
+            number, ids = round(time / self.corpus.clip), words.astype(np.int64)
+            yield Document(number, time, ids, counts, n_frames, change, thumbnail, None)
 
 
 class ChunkCache:
@@ -229,7 +219,14 @@ class SourceChunks:
 
     def get(self, start: int) -> Chunk:
         """Read a chunk."""
-        return Chunk(**FORMAT.read(self.path(start)).tensors)
+        contents = FORMAT.read(self.path(start))
+        corpus = Corpus.from_contents(self.path(start), contents)
+        if corpus.vocabulary is None:
+            raise FileError(
+                f"{self.path(start)}: expected a chunk, found words of no known meaning"
+            )
+        sections = (contents.tensors[name] for name in SECTIONS)
+        return Chunk(corpus, corpus.vocabulary, *sections)
 
     def available(self, start: int, stop: int) -> Iterator[Chunk]:
         """Yield the chunks from document `start` to before `stop` that were written."""
@@ -239,27 +236,31 @@ class SourceChunks:
 
 
 class ChunkWriter:
-    """Collects documents in order, and puts each chunk of a size where it belongs."""
+    """Collects documents in order, and puts each chunk of a size where it belongs.
 
-    def __init__(self, put: Callable[[int, Chunk], None], size: int) -> None:
-        self.put, self.size = put, size
+    All documents have one vocabulary, and clips of so many seconds.
+    """
+
+    def __init__(self, put: Callable[[int, Chunk], None], size: int, clip: float) -> None:
+        self.put, self.size, self.clip = put, size, clip
         self.documents: list[Document] = []
         self.starts: list[int] = []
         """Chunks that were written."""
 
-    def add(self, document: Document) -> None:
+    def add(self, document: Document, vocabulary: Vocabulary) -> None:
         """Add the next document."""
         # Empty documents of a gap stay in the chunk of the document before it: it does not matter
         # where reading started or stopped.
         if self.documents and document.n_frames and document.number // self.size != self._chunk():
             self.flush()
         self.documents.append(document)
+        self.vocabulary = vocabulary
 
     def flush(self) -> None:
         """Write the documents that are waiting."""
         if self.documents:
             start = self._chunk() * self.size
-            self.put(start, Chunk.of(self.documents))
+            self.put(start, Chunk.of(self.documents, self.vocabulary, self.clip))
             self.documents = []
             self.starts.append(start)
 
@@ -307,18 +308,12 @@ class CorpusBuilder:
         self.backgrounds: Backgrounds | None = None
         self.standing: list[StandingCells] = []
 
-    def add_source(self, chunks: Iterable[Chunk], vocabulary: Vocabulary | None = None) -> None:
-        """Add all chunks of the next source, in order.
-
-        Where the vocabulary is not known, nor is what stands.
-        """
-        if vocabulary is not None and (self.backgrounds is None or not self.continued):
-            settings = self.settings
-            watched = watched_cells(vocabulary, mask=settings.mask, region=settings.region)
-            self.backgrounds = Backgrounds(vocabulary, self.clip, watched)
+    def add_source(self, chunks: Iterable[Chunk]) -> None:
+        """Add all chunks of the next source, in order."""
         if not self.continued:
             self._settle_views()
             self.before, self.offset, self.monitor = None, 0.0, ConditionMonitor(self.clip)
+            self.backgrounds = None
         self.looks.extend(looks_of(self._added(chunks)))
         if self.times:
             self.offset = self.times[-1] + self.clip
@@ -329,27 +324,25 @@ class CorpusBuilder:
         """Add chunks, and yield the stills of each as soon as it has come."""
         for chunk in chunks:
             self.chunks.append(chunk._replace(thumbnails=np.empty(0, dtype=np.uint8)))
+            backgrounds = self.backgrounds or Backgrounds.of(chunk.vocabulary, self.settings)
+            self.backgrounds = backgrounds
             for document in chunk.documents():
-                self._add(document)
+                self._add(document, backgrounds)
             yield from chunk.stills
 
-    def _add(self, document: Document) -> None:
+    def _add(self, document: Document, backgrounds: Backgrounds) -> None:
         """Add the time, the condition and the sequence of a document."""
         if self.before is not None and document.number == self.before + 1:
             self.lengths[-1] += 1
         else:
             self.lengths.append(1)
-            if self.backgrounds is not None:
-                self.backgrounds.new_sequence()
+            backgrounds.new_sequence()
         self.before = document.number
         self.times.append(self.offset + document.number * self.clip)
         condition = self.monitor.judge(document)
         self.conditions.append(condition)
         self.views.append(self.monitor.view)
-        standing = StandingCells.unknown()
-        if self.backgrounds is not None:
-            standing = self.backgrounds.take(document, condition)
-        self.standing.append(standing)
+        self.standing.append(backgrounds.take(document, condition))
 
     def _settle_views(self) -> None:
         """Mark documents of another scene than most: which one is usual is known at the end."""
@@ -362,19 +355,20 @@ class CorpusBuilder:
                 self.conditions[n] = Condition.MOVED
         self.views = []
 
-    def finish(self, vocabulary: Vocabulary | None) -> Extraction:
-        """Return the corpus; `vocabulary` is None if no frame was decoded."""
+    def finish(self) -> Extraction:
+        """Return the corpus."""
         self._settle_views()
-        if vocabulary is None or not self.times:
+        if not self.times:
             raise VideoError(f"shorter than half a clip of {self.clip:g} s: no document")
         stills = [still for chunk in self.chunks for still in chunk.stills]
-        looks = joined_looks(self.looks)
+        looks, vocabulary = joined_looks(self.looks), self.chunks[0].vocabulary
+        joined = Corpus.joined([chunk.corpus for chunk in self.chunks])
         corpus = Corpus(
-            entries=self._entries(vocabulary.n_words),
+            entries=joined.entries,
             times=self.times,
             lengths=self.lengths,
             vocabulary=vocabulary,
-            n_frames=np.concatenate([chunk.n_frames for chunk in self.chunks]),
+            n_frames=joined.n_frames,
             conditions=self.conditions,
             picture=median_picture(stills).astype(np.uint8) if stills else None,
             looks=looks if len(looks) > 1 else None,  # the picture is the only one
@@ -382,14 +376,6 @@ class CorpusBuilder:
             standing=StandingWords.of(self.standing, vocabulary.n_cells),
         )
         return Extraction(corpus, list(self._fault_notes()))
-
-    def _entries(self, n_words: int) -> SparseCounts:
-        """Return the counts of all chunks, documents x words."""
-        sizes = np.concatenate([np.diff(chunk.indptr) for chunk in self.chunks])
-        indptr = np.concatenate([[0], np.cumsum(sizes)])
-        words = np.concatenate([chunk.words for chunk in self.chunks])
-        counts = np.concatenate([chunk.counts for chunk in self.chunks]).astype(np.float64)
-        return SparseCounts(counts, words, indptr, n_words)
 
     def _fault_notes(self) -> Iterator[str]:
         """Yield one note per segment of documents during which the camera was not usable."""

@@ -120,10 +120,10 @@ def extract_corpus(
                 plans = surveyed
                 decoding = running.enter_context(decode(plans))
             for number in range(len(plans)):
-                builder.add_source(decoding.chunks(number), plans[number].vocabulary)
+                builder.add_source(decoding.chunks(number))
         _check_same_grid(plans)
         try:
-            corpus, faults = builder.finish(plans[0].vocabulary)
+            corpus, faults = builder.finish()
         except VideoError as error:
             raise VideoError(f"{', '.join(s.name for s in sources)}: {error}") from None
         return Extraction(corpus, decoding.notes + faults)
@@ -150,8 +150,8 @@ def extract_file(source: Source, settings: DocumentSettings | None = None) -> Ex
     builder, chunks = CorpusBuilder(settings), dict[int, Chunk]()
     try:
         decoded = decode_watched(Segment(plan, 0, None), chunks.__setitem__)
-        builder.add_source(chunks.values(), plan.vocabulary)
-        corpus, faults = builder.finish(plan.vocabulary)
+        builder.add_source(chunks.values())
+        corpus, faults = builder.finish()
     except VideoError as error:
         raise VideoError(f"{source.name}: {str(error).removeprefix(f'{source.name}: ')}") from None
     return Extraction(corpus, [*decoded.notes, *faults])
@@ -323,7 +323,7 @@ class _Recorder:
             may_end=self.wanted is None and not _is_endless(plan.source),
             must_start=True,
         )
-        self.writer = ChunkWriter(plan.chunks.put, plan.chunks.size)
+        self.writer = ChunkWriter(plan.chunks.put, plan.chunks.size, self.clip)
         self.notes: list[str] = []
         self.n_recorded, self.last, self.shift = 0, -2, 0
         """Number of documents; number of the latest; by how much numbers are shifted."""
@@ -366,5 +366,5 @@ class _Recorder:
             because = self.live.reason or f"{self.name}: frames are missing"
             self.notes.append(f"{because}: no video from {start:g} s to {end:g} s")
         self.last = number
-        self.writer.add(document._replace(number=number))
+        self.writer.add(document._replace(number=number), arrival.vocabulary)
         self.n_recorded += 1

@@ -19,7 +19,7 @@ from typing import NamedTuple, Self
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import VideoError, WorkerError
 from habitus.ingest.chunks import CHUNK, Chunk, ChunkWriter, SourceChunks
-from habitus.ingest.clips import DocumentSettings, documents, reader_from
+from habitus.ingest.clips import DocumentSettings, documents, reader_from, vocabulary_of
 from habitus.ingest.decoder import warm_up
 from habitus.jobs.workers import LocalTasks, LocalWorkers, Workers, report
 from habitus.video import Frame, Reader, Source
@@ -295,12 +295,13 @@ def _decode(
     plan = segment.plan
     warm_up(plan.settings)
     report(DecodedSegment())
-    writer = ChunkWriter(put, plan.chunks.size)
+    writer = ChunkWriter(put, plan.chunks.size, plan.settings.clip)
     steady = plan.n_documents is not None
     with reader_from(segment.start, plan.source, plan.settings, steady=steady) as reader:
+        vocabulary = vocabulary_of(reader, plan.settings)
         frames = _CountedFrames(reader, writer, report)
         for document in documents(frames, plan.settings, start=segment.start, stop=segment.stop):
-            writer.add(document)
+            writer.add(document, vocabulary)
         writer.flush()
         notes = [f"{plan.source.name}: {note}" for note in reader.notes]
         return frames.sign()._replace(notes=notes)

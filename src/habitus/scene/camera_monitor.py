@@ -21,6 +21,8 @@ FIRST_REPORT = 10.0
 """Seconds after which it is an event that nothing can be judged."""
 REPORT_EVERY = 3600.0
 """Seconds from then on from one such event to the next."""
+SLOW_DOCUMENTS = 5
+"""Documents in a row of less than two frames after which a camera is too slow."""
 FAULTS = {
     "moved": "the camera was moved or shows another scene than the model's",
     "covered": "the camera is covered, or too dark",
@@ -79,6 +81,15 @@ class FaultReports:
         self.source = source
         self.since: float | None = None
         self.clock, self.condition, self.next_at = "", "", 0.0
+        self.n_slow = 0
+        """Documents in a row that are too short of frames to see motion."""
+
+    def named(self, condition: Condition, n_frames: int) -> str | None:
+        """Return what stands against judging the next document, a key of `FAULTS`, if anything."""
+        self.n_slow = self.n_slow + 1 if n_frames < 2 else 0
+        if condition is not Condition.USABLE:
+            return condition.name.lower()
+        return "slow" if self.n_slow >= SLOW_DOCUMENTS else None
 
     def take(self, condition: str | None, at: float, epoch: float) -> Iterator[CameraFault]:
         """Take the condition of now, None if all is well; yield a fault where one is due.

@@ -1,12 +1,11 @@
 """Documents of a camera on disk, to learn from: the last days, whatever is killed meanwhile.
 
-Each minute is written to a corpus file of its own, so that at most a minute is lost and nothing is
-written twice. Whoever learns joins the minutes of past hours to one file an hour. Times are seconds
-since the epoch. The settings of such a corpus have one entry more, `after`: the time of the
+Each minute is written to a shard of its own, so that at most a minute is lost and nothing is
+written twice. Whoever learns joins the minutes of past hours to one shard an hour. Times are
+seconds since the epoch. The settings of such a corpus have one entry more, `after`: the time of the
 document that its first one follows, in the file before; without it, a sequence begins there.
 """
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from habitus.arrays import Flags, Image
 from habitus.corpus import Condition, Corpus, Vocabulary
 from habitus.corpus.clocks import minute_of
-from habitus.corpus.documents import FORMAT
+from habitus.corpus.documents import FORMAT, shard_bytes
 from habitus.corpus.looks import median_picture
 from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.stands import StandingCells, StandingWords
@@ -32,8 +31,7 @@ from habitus.ingest.clips import Document, DocumentSettings
 from habitus.rarity import DAY, HOUR
 from habitus.scene.scene_model import SEGMENT, spread_numbers
 from habitus.site.pipe_messages import FootageExtent
-from habitus.site.shard_store import like_latest, shard_bytes
-from habitus.video import watched_cells
+from habitus.site.shard_store import FILES, SUFFIX, described_shards, like_latest
 
 # Days for which documents are kept, where nobody says otherwise.
 LEARN_DAYS = 7.0
@@ -41,9 +39,6 @@ LEARN_DAYS = 7.0
 MINUTE = 60.0
 # How files are named: by their first document, or by their hour.
 SHARD_NAME, HOUR_NAME = "%Y%m%dT%H%M%S", "%Y%m%dT%H"
-SUFFIX = ".corpus"
-# Files of documents; one that is being written has another name.
-FILES = f"[0-9]*{SUFFIX}"
 AFTER = "after"
 """Setting of a corpus: the time of the document that its first one follows."""
 MOST_DOCUMENTS = 86_400
@@ -76,7 +71,7 @@ class _StoredFile(NamedTuple):
     path: Path
     times: NDArray[np.float64]
     usable: Flags
-    kind: str
+    kind: object
     """Vocabulary and settings; files of the same can be joined."""
     n_counts: int
     """Distinct words of all documents, each counted by itself."""
@@ -89,10 +84,8 @@ class _StoredFile(NamedTuple):
         if not len(times):
             raise FileError(f"{path}: expected documents, found none")
         settings = {k: v for k, v in (header.get("settings") or {}).items() if k != AFTER}
-        made = header["vocabulary"], settings
-        kind = json.dumps(made, default=Vocabulary.to_json, sort_keys=True)
         usable = arrays["conditions"] == Condition.USABLE
-        return cls(path, times, usable, kind, int(indptr[-1]))
+        return cls(path, times, usable, (header["vocabulary"], settings), int(indptr[-1]))
 
     @property
     def is_whole_hour(self) -> bool:
@@ -146,9 +139,7 @@ class FootageWriter:
             self.flush()
             self._vocabulary, self._before, follows = vocabulary, None, False
             self._scene = _Scene()
-            mask, region = self.settings.mask, self.settings.region
-            watched = watched_cells(vocabulary, mask=mask, region=region)
-            self._backgrounds = Backgrounds(vocabulary, self.settings.clip, watched)
+            self._backgrounds = Backgrounds.of(vocabulary, self.settings)
         if self._held and not 0 <= time - self._since < MINUTE:
             self.flush()
             self._since = time
@@ -170,8 +161,7 @@ class FootageWriter:
             return
         path = self.folder / f"{_utc(self._held[0].time):{SHARD_NAME}}{SUFFIX}"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._corpus(self._vocabulary).save(_free(path))
+            write_file(_free(path), shard_bytes(self._corpus(self._vocabulary)))
         except (HabitusError, OSError) as error:
             self._hold_back(error)
             return
@@ -209,15 +199,13 @@ class FootageWriter:
     def _corpus(self, vocabulary: Vocabulary) -> Corpus:
         """Return the documents that are held."""
         held = self._held
-        indptr = np.cumsum([0, *(len(document.words) for document in held)], dtype=np.int32)
-        words = np.concatenate([document.words for document in held]).astype(np.int32)
-        counts = np.concatenate([document.counts for document in held])
+        rows = [(document.words, document.counts) for document in held]
         begins = np.array([n == 0 or not document.follows for n, document in enumerate(held)])
         settings = self.settings.to_json(vocabulary)
         if held[0].follows and self._before is not None:
             settings[AFTER] = self._before
         return Corpus(
-            entries=SparseCounts(counts, words, indptr, vocabulary.n_words),
+            entries=SparseCounts.of_rows(rows, vocabulary.n_words),
             times=[document.time for document in held],
             lengths=np.diff([*np.flatnonzero(begins), len(held)]),
             vocabulary=vocabulary,
@@ -304,25 +292,14 @@ def _files(folder: Path, notes: list[str]) -> list[_StoredFile]:
 
     What was joined to a whole hour already is left out.
     """
-    hours: dict[str, NDArray[np.float64]] = {}
-    files = []
-    for path in sorted(folder.glob(FILES)):  # a whole hour before its minutes
-        try:
-            file = _StoredFile.described(path)
-        except (HabitusError, LookupError) as error:
-            if path.exists():  # not deleted meanwhile
-                notes.append(_damaged(path, error))
-            continue
+    hours, files = dict[str, NDArray[np.float64]](), []
+    for file in described_shards(folder, _StoredFile.described, notes):
         if file.is_whole_hour:
-            hours[path.stem] = file.times
-        elif file.times[0] in hours.get(path.stem[:11], ()):
+            hours[file.path.stem] = file.times
+        elif file.times[0] in hours.get(file.path.stem[:11], ()):
             continue
         files.append(file)
     return sorted(files, key=lambda file: file.times[0])
-
-
-def _damaged(path: Path, error: Exception) -> str:
-    return f"{path.name} is damaged and was left out: {error}"
 
 
 class Footage(NamedTuple):
@@ -383,7 +360,7 @@ def join_hours(folder: Path, before: float) -> None:
         if not is_over or all(file.is_whole_hour for file in files):
             continue
         n_documents = sum(len(file.times) for file in files)
-        alike = len({file.kind for file in files}) == 1
+        alike = len(like_latest(files)) == len(files)
         corpus = _joined(files, np.arange(n_documents), notes) if alike else None
         if corpus is None or notes:
             continue
@@ -427,7 +404,7 @@ def _joined(
         try:
             whole = Corpus.load(file.path)
         except HabitusError as error:
-            notes.append(_damaged(file.path, error))
+            notes.append(f"{file.path.name} is damaged and was left out: {error}")
             continue
         numbers = chosen[low:high] - start
         if len(whole) != len(file.times):  # thinned since its header was read

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from habitus.arrays import Flags, Image
-from habitus.corpus.documents import Condition
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.ingest.live import LiveDocument
@@ -134,11 +133,6 @@ class Judging(SceneNames):
     def expected(self) -> tuple[float, ...]:
         """Probability of each behaviour in the next document."""
         return tuple(predicted_behaviours(self.detector.log_predicted).tolist())
-
-    @property
-    def condition(self) -> Condition:
-        """Of the camera."""
-        return self.observer.condition
 
     def adjust(self, alerts: AlertOrder) -> None:
         """Raise so many alerts per day from now on, in these zones; call behaviours so."""

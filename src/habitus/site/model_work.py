@@ -34,7 +34,7 @@ from habitus.site.relearning import (
     LearntModel,
     description_of,
 )
-from habitus.site.shard_store import FLEET
+from habitus.site.shard_store import CONSOLE, FLEET, CameraFolder
 
 # Niceness of learning, and of answering somebody who waits.
 NICE, SOON = 15, 5
@@ -59,10 +59,10 @@ def learn_from_footage(job: LearningJob, connection: Connection) -> None:
 
 
 def _learn(job: LearningJob, connection: Connection) -> LearntModel:
-    documents, reporter = job.folder / "documents", ProgressSender(connection)
+    camera, reporter = CameraFolder(job.folder, CONSOLE), ProgressSender(connection)
     reporter(Progress("reading", 0, None))
-    join_hours(documents, time.time())
-    footage = read_footage(documents, job.since, job.until, job.excluded)
+    join_hours(camera.documents, time.time())
+    footage = read_footage(camera.documents, job.since, job.until, job.excluded)
     corpus = footage.corpus
     if corpus is None:
         raise InvalidInputError("there is no footage to learn from yet")
@@ -79,7 +79,7 @@ def _learn(job: LearningJob, connection: Connection) -> LearntModel:
     write_description(scene, path)
     scene.save(path)
     if common is not None:
-        common.save(job.folder / FLEET)
+        common.save(camera.fleet)
     names, unmatched = names_again(scene, job)
     _forget(job.folder)
     return LearntModel(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from habitus.corpus.clocks import clocks_since
-from habitus.corpus.documents import Condition
+from habitus.corpus.documents import Condition, shard_bytes
 from habitus.errors import InvalidInputError, TaskError, VideoError
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_file
@@ -36,7 +36,6 @@ from habitus.site.shard_store import (
     RecordingFile,
     UnreadRecording,
     is_of,
-    shard_bytes,
 )
 from habitus.video import Source
 from habitus.video.mask import is_file
@@ -285,7 +284,7 @@ def read_recording(task: ReadingTask) -> ReadRecording:
         "usable": int((corpus.conditions == Condition.USABLE).sum()),
         "notes": [shortened(remark, 500) for remark in remarks],
     }
-    return ReadRecording(shard_bytes(corpus, origin), len(corpus) * corpus.clip)
+    return ReadRecording(shard_bytes(corpus, {"recording": origin}), len(corpus) * corpus.clip)
 
 
 def _file(task: ReadingTask) -> RecordingFile:

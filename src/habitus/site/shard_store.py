@@ -15,8 +15,8 @@ them. Every file is written whole.
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -26,7 +26,7 @@ from typing_extensions import TypedDict
 
 from habitus.corpus.documents import FORMAT, Corpus, CorpusHeader
 from habitus.corpus.vocabulary import Vocabulary
-from habitus.errors import FileError, InvalidInputError
+from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.files import sole_use, write_file
 from habitus.schema import ClipSeconds, Count, Text, Time, decoded
 from habitus.site.pattern import Recording
@@ -35,6 +35,10 @@ from habitus.video.source import redacted
 K = TypeVar("K", bound=Any)
 FileSize = Annotated[int, Interval(ge=0, le=1 << 62)]
 SUFFIX, DAMAGED = ".corpus", ".damaged"
+FILES = f"[0-9]*{SUFFIX}"
+"""Shards; one that is being written has another name."""
+ARCHIVE, CONSOLE = "shards", "documents"
+"""Name of the folder of a camera's shards, in each layout."""
 MODEL, LEARNT = "model.habitus", "learnt.json"
 FLEET = "camera.fleet"
 UNREAD = "unread.json"
@@ -144,18 +148,27 @@ def like_latest(shards: Sequence[K]) -> list[K]:
     return [shard for shard in shards if shard.kind == shards[-1].kind]
 
 
-def shard_bytes(corpus: Corpus, origin: Origin | None = None) -> bytes:
-    """Return what the file of a shard holds: a packed corpus, which knows its recording if any."""
-    header, tensors = corpus.packed_contents()
-    header |= {} if origin is None else {"recording": origin}
-    return FORMAT.to_bytes(header, tensors)
+def described_shards(folder: Path, describe: Callable[[Path], K], notes: list[str]) -> Iterator[K]:
+    """Yield the shards of a folder, as their headers describe them; what is damaged is noted."""
+    for path in sorted(folder.glob(FILES)):  # an hour before its minutes
+        try:
+            yield describe(path)
+        except (HabitusError, LookupError) as error:
+            if path.exists():  # not deleted meanwhile
+                notes.append(f"{path.name} is damaged and was left out: {error}")
 
 
 @dataclass(frozen=True)
 class CameraFolder:
-    """What an archive holds of one camera."""
+    """What an archive or, in its layout, the console holds of one camera."""
 
     path: Path
+    layout: str = ARCHIVE
+
+    @property
+    def documents(self) -> Path:
+        """Folder of the shards."""
+        return self.path / self.layout
 
     @property
     def camera(self) -> str:
@@ -174,7 +187,7 @@ class CameraFolder:
 
     def shard_path(self, clock: str) -> Path:
         """Return the file of a shard."""
-        return self.path / "shards" / f"{clock}{SUFFIX}"
+        return self.documents / f"{clock}{SUFFIX}"
 
     def judged_path(self, clock: str) -> Path:
         """Return the file of what is unusual in a shard."""
@@ -182,10 +195,7 @@ class CameraFolder:
 
     def shards(self) -> list[RecordedShard]:
         """Return the shards in order of time; those whose header is damaged are left out."""
-        shards = []
-        for path in sorted((self.path / "shards").glob(f"[0-9]*{SUFFIX}")):
-            with suppress(FileError):
-                shards.append(self._described(path))
+        shards = described_shards(self.documents, self._described, [])
         return sorted(shards, key=lambda shard: shard.start)
 
     def _described(self, path: Path) -> RecordedShard:
@@ -202,7 +212,7 @@ class CameraFolder:
 
     def lost(self, shards: Sequence[RecordedShard]) -> list[str]:
         """Return the clocks of damaged shards: of which there are files, and no shard."""
-        files = (self.path / "shards").glob("[0-9]*")
+        files = self.documents.glob("[0-9]*")
         clocks = {path.stem for path in files if path.suffix in (SUFFIX, DAMAGED)}
         return sorted(clocks - {shard.clock for shard in shards})
 
@@ -242,7 +252,7 @@ class ArchiveFolder:
         folders = [
             CameraFolder(path)
             for path in sorted(self.path.iterdir() if self.path.is_dir() else ())
-            if (path / "shards").is_dir() or (path / UNREAD).is_file()
+            if (path / ARCHIVE).is_dir() or (path / UNREAD).is_file()
         ]
         unknown = sorted(set(wanted) - {folder.camera for folder in folders})
         if unknown:

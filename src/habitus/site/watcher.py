@@ -23,9 +23,9 @@ from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
 from habitus.ingest.decoder import FrameSizeError, Job
-from habitus.ingest.live import LiveDocument, LiveSource
+from habitus.ingest.live import LiveDocument, LiveSource, Notice
 from habitus.jobs.fork_server import ForkServer
-from habitus.scene.camera_monitor import FAULTS
+from habitus.scene.camera_monitor import FAULTS, FaultReports
 from habitus.scene.detector import Judgement
 from habitus.scene.thresholds import AlarmLimit, RaisedAlarm
 from habitus.site.filing import Filing
@@ -50,7 +50,8 @@ from habitus.site.pipe_messages import (
 )
 from habitus.site.process import CameraJob
 from habitus.site.relearning import FIRST_AFTER
-from habitus.site.watching import PATIENCE, SLOW_DOCUMENTS
+from habitus.site.shard_store import CONSOLE, CameraFolder
+from habitus.site.watching import PATIENCE, happenings
 from habitus.site.zones import ignored, polygon_text
 from habitus.video import Source
 
@@ -68,12 +69,6 @@ WRITING, SENDING = 3.0, 1.0
 LAST_CLIPS = 600.0
 # Seconds that it may take until all documents are on disk.
 FLUSHING = 60.0
-
-STATES = {
-    Condition.MOVED: CameraState.MOVED,
-    Condition.COVERED: CameraState.COVERED,
-    Condition.FROZEN: CameraState.FROZEN,
-}
 
 
 def watch_camera(job: CameraJob, connection: Connection) -> None:
@@ -128,15 +123,16 @@ class Watcher:
         self.size: tuple[int, int] | None = None
         self.judging: Judging | None = None
         self.taught = TaughtScene()
-        self.conditions, self.n_slow = ConditionMonitor(self.settings.clip), 0
+        self.conditions = ConditionMonitor(self.settings.clip)
+        self.faults = FaultReports(self.source.name)
         self.pictured, self.beaten, self.n_documents = 0.0, 0.0, 0
         self.recording = (
             RecordingProgress(options.get("starts")) if job.kind == "recording" else None
         )
+        self.footage = FootageThread(job, self.settings, link)
         if self.recording is not None and job.model is None:
             # What an earlier run has kept would be there twice.
-            shutil.rmtree(job.folder / "documents", ignore_errors=True)
-        self.footage = FootageThread(job, self.settings, link)
+            shutil.rmtree(self.footage.folder, ignore_errors=True)
         self.filing = Filing(job.folder, link.send, fork_server)
         self._say(CameraState.CONNECTING)
         if job.model is not None:
@@ -165,15 +161,13 @@ class Watcher:
 
     def _read(self) -> bool:
         """Take documents until the end; return whether there is nothing left to do."""
-        with self._live() as live:
-            while not (self.link.stop.is_set() or live.ended):
-                self._attend()
-                for arrival in live.poll():
-                    if isinstance(arrival, LiveDocument):
-                        self._take(self._dated(arrival, live.length))
-                    elif not arrival.is_loss:  # that is a state
-                        self._remark(arrival.text)
-                self._look_at(live)
+        self._attend()
+        with self._live() as self.live:
+            for happening in happenings(self.live, self):
+                if happening is None:
+                    self._attend()
+                elif isinstance(happening, Notice) and not happening.is_loss:  # that is a state
+                    self._remark(happening.text)
         if self.link.stop.is_set():
             return True
         if self.recording is None:
@@ -270,17 +264,18 @@ class Watcher:
         text = f"{self.job.camera} {start:.3f}"
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
-    def _dated(self, arrival: LiveDocument, length: float | None) -> LiveDocument:
+    def _dated(self, arrival: LiveDocument) -> LiveDocument:
         """Return a document with its time of day: in a recording, that of the recording."""
         if self.recording is None:
             return arrival
         path = Path(self.source.address)
-        self.recording.begin(path, length)
+        self.recording.begin(path, self.live.length)
         self.filing.recording = path, self.recording.starts
         return arrival._replace(time=self.recording.starts + arrival.document.time)
 
-    def _take(self, arrival: LiveDocument) -> None:
+    def take(self, arrival: LiveDocument) -> None:
         """Keep a document, judge it, and report what is seen."""
+        arrival = self._dated(arrival)
         document, vocabulary, recording = arrival.document, arrival.vocabulary, self.recording
         if self.size != (vocabulary.width, vocabulary.height):
             self.size = vocabulary.width, vocabulary.height
@@ -291,20 +286,17 @@ class Watcher:
             self.footage.add(arrival, condition)
         if self.judging is not None and (recording is None or document.time >= recording.learnt):
             judgement = self.judging.take(arrival)
-            condition = self.judging.condition
-        self.n_slow = self.n_slow + 1 if document.n_frames < 2 else 0
-        self._say(*self._state(condition))
+            condition = self.judging.observer.condition
+        self._say(*self._state(self.faults.named(condition, document.n_frames)))
         self._show(arrival, judgement)
         if recording is not None:
             recording.read = document.time + self.settings.clip
             if self.judging is None and recording.read >= recording.wanted:
                 self._ask_for_model(recording)
 
-    def _state(self, condition: Condition) -> tuple[CameraState, str]:
-        if condition in STATES:
-            return STATES[condition], FAULTS[condition.name.lower()]
-        if self.n_slow >= SLOW_DOCUMENTS:
-            return CameraState.SLOW, FAULTS["slow"]
+    def _state(self, fault: str | None) -> tuple[CameraState, str]:
+        if fault is not None:
+            return CameraState(fault), FAULTS[fault]
         if self.judging is None:
             return CameraState.LEARNING, ""
         return CameraState.WATCHING, "; ".join(self.judging.notes)
@@ -335,17 +327,15 @@ class Watcher:
         picture, arrows = jpeg(document.still), arrows_in(document, v)
         self.link.send(CameraPicture(arrival.time, picture, v.width, v.height, arrows, heat))
 
-    def _look_at(self, live: LiveSource) -> None:
-        """Say that a source is lost, if it is."""
-        if live.lost_at is None:
-            return
+    def miss(self, live: LiveSource) -> None:
+        """Say that a source is lost."""
         if self.judging is not None:
             self.judging.end_event()
         state = CameraState.CONNECTING if self.size is None else CameraState.LOST
         error = live.error
         if isinstance(error, FrameSizeError) or (error is not None and error.parameter is not None):
             state = CameraState.REFUSED
-        self._say(state, live.reason, time.time() - (time.monotonic() - live.lost_at))
+        self._say(state, live.reason, time.time() - time.monotonic() + (live.lost_at or 0.0))
 
     def _ask_for_model(self, recording: "RecordingProgress") -> bool:
         """Wait until there is a model, or cannot be one yet; return whether there is.
@@ -423,7 +413,8 @@ class FootageThread:
     """Documents on disk to learn from, written by a thread; `extent` is how much there is."""
 
     def __init__(self, job: CameraJob, settings: DocumentSettings, link: ServerLink) -> None:
-        self.folder, self.settings, self.link = job.folder / "documents", settings, link
+        self.folder = CameraFolder(job.folder, CONSOLE).documents
+        self.settings, self.link = settings, link
         recorded = job.kind == "recording"
         self.days = None if recorded else float(job.options.get("learn_days", LEARN_DAYS))
         self.extent = FootageExtent(0.0, time.time())

@@ -5,11 +5,11 @@ Memory does not grow with time.
 
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -45,12 +45,10 @@ from habitus.settings import (
     check_unused,
 )
 from habitus.site.event_log import EventLog, Thumbnail, lines_from_the_end
-from habitus.video import Source, watched_cells
+from habitus.video import Source
 
 # Seconds without a frame after which a source is connected anew, where nobody says otherwise.
 PATIENCE = 10.0
-# Number of documents in a row of less than two frames after which a camera is too slow.
-SLOW_DOCUMENTS = 5
 
 
 class EventStarted(NamedTuple):
@@ -67,6 +65,38 @@ class EventEnded(NamedTuple):
     """The scene at its strongest moment, in colours at the analysed size."""
 
 
+Happening = EventStarted | EventEnded | CameraFault | Notice
+
+
+class CameraStore(Protocol):
+    """Where a camera's documents and events go: an `Observer` has them in memory alone.
+
+    What there is to say is returned; a `Watcher`, with its folder, says it to the server.
+    """
+
+    def take(self, arrival: LiveDocument) -> Iterable[Happening] | None:
+        """Take a document."""
+
+    def miss(self, live: LiveSource) -> Iterable[Happening] | None:
+        """Note that a source is lost."""
+
+
+def happenings(live: LiveSource, store: CameraStore) -> Iterator[Happening | None]:
+    """Yield what happens at any camera of a site, until its source ends or is stopped.
+
+    Between them comes None, some ten times a second, for whoever has something else to do.
+    """
+    while not (live.stop.is_set() or live.ended):
+        for arrival in live.poll():
+            if isinstance(arrival, Notice):
+                yield arrival
+            else:
+                yield from store.take(arrival) or ()
+        if live.lost_at is not None:
+            yield from store.miss(live) or ()
+        yield None
+
+
 def watch(
     source: Address,
     model: Address | SceneModel,
@@ -77,7 +107,7 @@ def watch(
     alerts: AlertSettings | float | None = None,
     force: bool = False,
     reading: ReadingSettings = ReadingSettings(),
-) -> Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]:
+) -> Generator[Happening, None, None]:
     """Watch a live stream, and yield what is unusual in it as it happens.
 
     It connects anew whenever the stream is absent, stalls, dies, or has another frame size than the
@@ -119,7 +149,7 @@ def watch(
     (camera,) = replace(reading, timeout=patience).open(source)
     if not camera.is_live:
         check_geometry(detector.model, camera)
-    happenings = watch_events(
+    found = watch_events(
         detector,
         camera,
         settings_of(detector.model),
@@ -129,9 +159,9 @@ def watch(
         raised=_earlier_alarms(output, camera, detector.alerts_per_day),
     )
     if output is None:
-        yield from (happening for happening in happenings if happening is not None)
+        yield from (happening for happening in found if happening is not None)
     else:
-        yield from _with_log(happenings, detector, Path(output))
+        yield from _with_log(found, detector, Path(output))
 
 
 def _earlier_alarms(
@@ -165,14 +195,12 @@ def latest_alarms(path: Path, source: str, seconds: float, now: float) -> list[R
 
 
 def _with_log(
-    happenings: Iterator[EventStarted | EventEnded | CameraFault | Notice | None],
-    detector: Detector,
-    output: Path,
-) -> Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]:
+    found: Iterator[Happening | None], detector: Detector, output: Path
+) -> Generator[Happening, None, None]:
     """Yield what happens, and add events to a file; what cannot be written waits."""
     log = EventLog(output)
     try:
-        for happening in happenings:
+        for happening in found:
             if isinstance(happening, EventEnded):
                 happening, picture = _with_thumbnail(happening, detector, output)
                 log.add(happening.event.line(), picture)
@@ -216,16 +244,13 @@ def watch_events(
     patience: float = PATIENCE,
     camera: CameraCheck | None = None,
     raised: Sequence[RaisedAlarm] = (),
-) -> Iterator[EventStarted | EventEnded | CameraFault | Notice | None]:
-    """Yield the events of a live source as they start and end, until `stop` is set.
+) -> Iterator[Happening | None]:
+    """Yield what happens at the camera of a site of one, in memory, until `stop` is set.
 
-    That nothing can be judged is reported as well, after a while and then every hour.
-    Between them comes None, some ten times a second, for whoever has something else to do. Times of
-    events are seconds since the first document; `clock` is the time of day. A source is found again
-    after `patience` seconds without a frame. Where a `camera` is given, only views that show the
-    scene of the model are judged; a file must show it. Alarms that were `raised` before count
-    against the budget. Set `stop`, and exhaust or close the iterator, to end: then no process is
-    left.
+    Times of events are seconds since the first document; `clock` is the time of day. A source is
+    found again after `patience` seconds without a frame. Where a `camera` is given, only views that
+    show the scene of the model are judged; a file must show it. Alarms that were `raised` before
+    count against the budget. To end, set `stop`, and exhaust or close the iterator.
     """
     for note in detector.notes:
         yield Notice(note, time.time())
@@ -236,16 +261,7 @@ def watch_events(
         observer.joiner.limit = AlarmLimit(detector.alerts_per_day, raised)
     job = Job(source, replace(settings, still_every=1), expected=vocabulary)
     with LiveSource(job, patience=patience, stop=stop) as live:
-        while not (stop.is_set() or live.ended):
-            for arrival in live.poll():
-                if isinstance(arrival, Notice):
-                    yield arrival
-                else:
-                    yield from observer.take(arrival)
-            if live.lost_at is not None:
-                condition = "resized" if isinstance(live.error, FrameSizeError) else "absent"
-                yield from observer.miss(time.monotonic() - live.lost_at, condition)
-            yield None
+        yield from happenings(live, observer)
     yield from observer.ended(observer.joiner.close())
     yield from observer.held(time.time(), every=0.0)
 
@@ -256,8 +272,7 @@ class Observer:
     `scene` says whether the camera can be judged. What arrives `live` happens now; nobody knows the
     hour of a file. `joiner.open` is the event under way, `still` the picture of its strongest
     moment and `started_at` when it began to arrive, in seconds since the epoch; `condition` and
-    `judgement` are of the latest document, and `n_slow` counts documents in a row that are too
-    short of frames to see motion.
+    `judgement` are of the latest document.
     """
 
     def __init__(
@@ -271,15 +286,12 @@ class Observer:
         self.judgement: Judgement | None = None
         self.faults = FaultReports(name)
         self.backgrounds: Backgrounds | None = None
-        self.n_slow = 0
         self.n_reported, self.reported_at = 0, -np.inf
         """Documents that were held back when that was reported last, and when, in seconds."""
         self.latest = 0.0
         """Start of the latest document in seconds."""
 
-    def take(
-        self, arrival: LiveDocument
-    ) -> Iterator[EventStarted | EventEnded | CameraFault | Notice]:
+    def take(self, arrival: LiveDocument) -> Iterator[Happening]:
         """Judge a document, and yield what there is to say."""
         document, vocabulary = arrival.document, arrival.vocabulary
         if not arrival.follows:
@@ -290,7 +302,8 @@ class Observer:
         if condition != self.condition:
             self.condition = condition
             yield Notice(f"{self.name}: {CONDITIONS[condition]}", arrival.time)
-        yield from self._report(arrival, condition)
+        fault, self.latest = self.faults.named(condition, document.n_frames), arrival.seconds
+        yield from self.faults.take(fault, arrival.seconds, arrival.time)
         before, usable = self.joiner.open, condition is Condition.USABLE
         clock = minute_of(arrival.time) if self.live else NO_CLOCK
         judgement = self.detector.step(
@@ -315,26 +328,19 @@ class Observer:
     def _standing(self, arrival: LiveDocument, condition: Condition) -> StandingCells:
         """Return what stands in a document."""
         if self.backgrounds is None:
-            model, v = self.detector.model, arrival.vocabulary
-            watched = watched_cells(v, region=(model.settings_ or {}).get("region"))
-            self.backgrounds = Backgrounds(v, model.clip_, watched)
+            model = self.detector.model
+            region = (model.settings_ or {}).get("region")
+            settings = DocumentSettings(clip=model.clip_, region=region)
+            self.backgrounds = Backgrounds.of(arrival.vocabulary, settings)
         return self.backgrounds.take(arrival.document, condition)
 
-    def miss(self, seconds: float, condition: str = "absent") -> Iterator[CameraFault]:
-        """Yield what there is to say of a camera that was of use last some seconds ago."""
-        now = time.time()
+    def miss(self, live: LiveSource) -> Iterator[CameraFault]:
+        """Yield what there is to say while a source is lost."""
+        now, seconds = time.time(), time.monotonic() - (live.lost_at or 0.0)
+        condition = "resized" if isinstance(live.error, FrameSizeError) else "absent"
         if self.faults.since is None:
             yield from self.faults.take(condition, self.latest, now - seconds)
         yield from self.faults.take(condition, self.latest + seconds, now)
-
-    def _report(self, arrival: LiveDocument, condition: Condition) -> Iterator[CameraFault]:
-        """Yield what there is to say if nothing can be judged, or if that is over."""
-        self.n_slow = self.n_slow + 1 if arrival.document.n_frames < 2 else 0
-        fault = None if condition is Condition.USABLE else condition.name.lower()
-        if fault is None and self.n_slow >= SLOW_DOCUMENTS:
-            fault = "slow"
-        self.latest = arrival.seconds
-        yield from self.faults.take(fault, arrival.seconds, arrival.time)
 
     def held(self, now: float, *, every: float = REPORT_EVERY) -> Iterator[Notice]:
         """Yield what the limit has held back since it was reported, if so much time has passed."""
