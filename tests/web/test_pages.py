@@ -15,7 +15,6 @@ import pytest
 from playwright.sync_api import Route, TimeoutError, expect
 from sqlalchemy import select
 
-from habitus.site.journal import SiteEvent
 from habitus.site.pipe_messages import CameraPicture
 from habitus.site.relearning import LearntModel
 from habitus.web import administration, queries, reviews, store
@@ -31,7 +30,7 @@ EVENT = f"{3:012x}"
 Look = dict[str, Any]
 
 
-def alarms(site: Site, review: str = "any") -> list[SiteEvent]:
+def alarms(site: Site, review: str = "any") -> list[EventRow]:
     with site.console.database.session() as session:
         return queries.events(session, queries.EventFilter(review=review)).events
 
