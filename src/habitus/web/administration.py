@@ -49,12 +49,13 @@ from habitus.web.database import (
     Setting,
     Token,
     User,
+    searched,
 )
 from habitus.web.preferences import read_preferences, write_preferences, write_wall
 from habitus.web.security import OWNER, PASSWORDS, Actor, digest, new_token
 from habitus.web.server import Console
 from habitus.web.server_settings import REMOVED
-from habitus.web.store import latest_learning, searched, write_audit
+from habitus.web.store import latest_learning, write_audit
 
 T = TypeVar("T", User, Token, Channel)
 

@@ -35,7 +35,7 @@ from habitus.web.answers import (
     SnoozeRequest,
     WallLayout,
 )
-from habitus.web.database import WHOLE, CameraRow
+from habitus.web.database import CameraRow
 from habitus.web.outbox import snoozed_until
 from habitus.web.preferences import arranged, read_wall, write_wall
 from habitus.web.rendering import (
@@ -500,7 +500,7 @@ def play_recent(
     return Response(stretch.data, 200, headers, f'video/mp4; codecs="{stretch.codec}"')
 
 
-@api.get("/cameras/{camera}/timeline", response_model_exclude={"events": {"__all__": WHOLE}})
+@api.get("/cameras/{camera}/timeline")
 def show_timeline(
     console: ThisConsole,
     actor: Viewer,
