@@ -225,6 +225,8 @@ def put_in_place(settings: ServerSettings) -> str:
     one rename.
     """
     data, file = settings.data, waiting(settings)
+    for part in data.glob("restore.*.part"):  # of an upload that was interrupted
+        part.unlink(missing_ok=True)
     filling, filled, arriving = (data / f"restore.{word}" for word in ("new", "old", "now"))
     shutil.rmtree(filling, ignore_errors=True)
     if not (filled.exists() or arriving.exists()):
