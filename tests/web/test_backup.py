@@ -244,6 +244,32 @@ def test_a_forged_backup_names_no_other_files(
         check(tmp_path / "forged.backup", console.settings)
 
 
+@pytest.mark.parametrize(
+    ("change", "missing"),
+    [
+        ("DROP TABLE troubles", "troubles of its database has no camera_id"),
+        ("ALTER TABLE channels DROP COLUMN quiet_from", "channels .* has no quiet_from"),
+        (
+            "UPDATE alembic_version SET version_num = '0003'; DROP TABLE troubles;"
+            "DROP INDEX ix_events_named; CREATE INDEX ix_events_unusual ON events (alarm)",
+            "troubles of its database has no camera_id",
+        ),
+    ],
+)
+def test_a_backup_whose_database_is_not_whole_is_refused(
+    console: Console, tmp_path: Path, change: str, missing: str
+) -> None:
+    """Pages would answer with an error of the server."""
+    with closing(sqlite3.connect(console.settings.data / "habitus.sqlite")) as database:
+        database.executescript(change)
+    back_up(console.settings.data, tmp_path / "a.backup")
+    with pytest.raises(habitus.FileError, match=missing):
+        check(tmp_path / "a.backup", console.settings)
+    if "0003" not in change:  # an older one is brought up to date first
+        with pytest.raises(habitus.FileError, match=missing):
+            restore(tmp_path / "a.backup", tmp_path / "restored")
+
+
 @pytest.mark.parametrize("missing", ["secret.key", "habitus.sqlite"])
 def test_a_backup_without_its_database_or_key_is_refused(
     console: Console, given: Path, missing: str
