@@ -206,6 +206,62 @@ def test_a_refused_form_keeps_its_entries(empty_site: Site, look: Look) -> None:
     expect(page.locator("h1")).to_have_text("Front door")
 
 
+@pytest.mark.parametrize(
+    ("address", "again"),
+    [
+        ("rtsp://me:s3cret@127.0.0.1/1", "rtsp://127.0.0.1/1"),
+        ("rtsp://me:s3/cret@127.0.0.1/1", "rtsp://127.0.0.1/1"),
+        ("rtsp://127.0.0.1/1", "rtsp://127.0.0.1/1"),
+    ],
+)
+def test_without_scripts_a_refused_password_is_asked_for_again(
+    empty_site: Site, address: str, again: str
+) -> None:
+    """What is shown would be stored as it stands, and the camera refuse it."""
+    visit = empty_site.visit(
+        "/cameras/new", allowed=("422 (Unprocessable",), java_script_enabled=False
+    )
+    page, given = visit.page, "s3cret" in address or "cret@" in address
+    page.locator("#name").fill("Front door")
+    page.locator("#address").fill(address)
+    if not given:
+        page.locator("#password").fill("s3cret")
+    page.get_by_role("button", name="Add the camera").click()
+    expect(page.locator("#problem")).to_be_visible()
+    expect(page.locator("#address")).to_have_value(again)
+    expect(page.locator("#username")).to_have_value("me" if ":s3cret@" in address else "")
+    password = page.get_by_label("Password")
+    expect(password).to_have_value("")
+    expect(password).to_have_accessible_description(re.compile("^Give the password again"))
+    assert "cret" not in page.content()
+    page.get_by_label("The camera is on this machine").check()
+    page.get_by_role("button", name="Add the camera").click()
+    expect(password).to_be_focused()  # the browser does not send it without
+    page.locator("#username").fill("me")
+    password.fill("s3cret")
+    page.get_by_role("button", name="Add the camera").click()
+    expect(page.locator("h1")).to_have_text("Front door")
+    (camera,) = stored(empty_site, CameraRow)
+    source = empty_site.console.vault.open(camera.secret_address)
+    assert source == "rtsp://me:s3cret@127.0.0.1/1"
+
+
+def test_what_stands_for_a_password_is_none(empty_site: Site) -> None:
+    visit = empty_site.visit(
+        "/cameras/new", allowed=("422 (Unprocessable",), java_script_enabled=False
+    )
+    page = visit.page
+    page.locator("#name").fill("Front door")
+    page.locator("#address").fill("http://127.0.0.1/live?user=me&pwd=s3cret")
+    page.get_by_role("button", name="Add the camera").click()
+    expect(page.locator("#address")).to_have_value("http://127.0.0.1/live?user=***&pwd=***")
+    expect(page.locator("#address-again")).to_contain_text("in place of ***")
+    page.get_by_label("The camera is on this machine").check()
+    page.get_by_role("button", name="Add the camera").click()
+    expect(page.locator("#problem")).to_contain_text("write it there")
+    assert stored(empty_site, CameraRow) == []
+
+
 def test_a_refused_channel_keeps_its_entries(site: Site) -> None:
     page = site.visit("/settings", allowed=("422 (Unprocessable",)).page
     page.get_by_text("Add MQTT").click()

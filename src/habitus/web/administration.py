@@ -59,6 +59,8 @@ from habitus.web.store import latest_learning, write_audit
 
 T = TypeVar("T", User, Token, Channel)
 
+LEFT_OUT = "=***"
+"""What an address that is shown has in place of a password."""
 SEPARATE = {"address", "upload", "username", "password"}
 """What is given of a camera and is no column of its row."""
 
@@ -269,6 +271,11 @@ def _check_source(
         if not (uploaded or options.get("local")):
             raise HttpError(403, "files are uploaded, or named in cameras.toml")
         return
+    if LEFT_OUT in address:
+        raise InvalidInputError(
+            "the address has *** where a password was left out: write it there",
+            parameter="address",
+        )
     with suppress(VideoError):
         habitus.check_address(address, local=bool(options.get("local")))
 

@@ -233,7 +233,7 @@ class EventRow(Base):
         Index("ix_events_camera_alarm_start", "camera_id", "alarm", "start", "id", *FILTERED),
         Index("ix_events_camera_bytes", "camera_id", "n_bytes", "clip_bytes"),
         Index("ix_events_words", "alarm", "start", "id", *FILTERED, "camera_id", "words"),
-        Index("ix_events_unusual", "alarm", "unusual", "start", "id", "camera_id"),
+        Index("ix_events_named", "alarm", "cue", "zone"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
