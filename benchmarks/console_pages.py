@@ -46,6 +46,7 @@ FILTERS = (
     *("words=left", "words=left+moving+nothing", "words=zebra", "hours=22-6", "unusual=81"),
     *("sort=unusual", "sort=longest", "sort=oldest", "length=long", "zone=Bay", "starred=yes"),
     *("quiet=yes", "words=left&hours=22-6&unusual=31&sort=unusual"),
+    "words=left+moving+nothing&unusual=31&cue=direction&sort=longest",
 )
 """How events are found, one by one and together."""
 

@@ -34,6 +34,7 @@ from habitus.inputs import (
     load_scene,
 )
 from habitus.progress import ProgressCallback, ignore_progress
+from habitus.rarity import counted
 from habitus.settings import (
     OPENING,
     Address,
@@ -267,7 +268,7 @@ def accept(
     for number in numbers:
         if number not in by_line:
             raise InvalidInputError(
-                f"{events} has no event on line {number}: it has {len(by_line)} event(s)",
+                f"{events} has no event on line {number}: it has {counted(len(by_line), 'event')}",
                 parameter="numbers",
             )
         event = by_line[number]

@@ -75,6 +75,15 @@ def how_often(rarity: str) -> str:
     return rarity.rpartition("learnt from, ")[2].removesuffix(" of normal footage")
 
 
+def counted(number: int, noun: str, form: str = "") -> str:
+    """Return a number with its noun, by a format for numbers.
+
+    >>> counted(1, "second"), counted(0, "alarm"), counted(1500, "document", ",")
+    ('1 second', '0 alarms', '1,500 documents')
+    """
+    return f"{number:{form}} {noun}{'' if number == 1 else 's'}"
+
+
 def duration_in_words(seconds: float) -> str:
     """Return a length of time in the largest unit of which there are at least two.
 
@@ -90,7 +99,7 @@ def duration_in_words(seconds: float) -> str:
     if seconds >= 2 * MINUTE:
         return f"{seconds / MINUTE:.0f} minutes"
     whole = max(round(seconds), 1)
-    return f"{whole} second{'' if whole == 1 else 's'}"
+    return counted(whole, "second")
 
 
 def _number(value: float) -> str:

@@ -34,8 +34,8 @@ def test_learning_ends_with_a_table_and_what_was_done(site):
     assert result.exit_code == 0
     assert "north" in result.stdout
     assert "192x144" in result.stdout
-    assert "read 2 recording(s)" in result.stdout
-    assert "learnt 1 camera(s)" in result.stdout
+    assert "read 2 recordings" in result.stdout
+    assert "learnt 1 camera" in result.stdout
 
 
 def test_detecting_ranks_moments_and_writes_them(site):

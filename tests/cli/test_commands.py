@@ -12,7 +12,7 @@ import pytest
 from habitus import MarkovClusteringTopicModel, generate
 from habitus.lab.crossing import crossing, crossing_vocabulary
 from habitus.model.learning import WORTH_A_THREAD
-from reference.commands import COMMAND, habitus
+from reference.commands import COMMAND, done, habitus
 from reference.processes import LONG, wait_until
 
 
@@ -87,6 +87,25 @@ def test_errors_are_one_line_and_exit_code_one(folder, arguments, message):
     assert message in last
     assert "Traceback" not in run.stderr
     assert sorted(folder.iterdir()) == before
+
+
+def test_errors_name_arguments_as_the_help_does(folder):
+    run = habitus("archive", "detect", "nowhere", cwd=folder)
+    assert run.stderr.endswith("learn one first (DIR)\n")
+    (folder / "none.jsonl").write_text("")
+    done("learn", "scene.corpus", "-o", "named.model", "--restarts", 1, cwd=folder)
+    run = habitus("accept", "none.jsonl", 3, "-m", "named.model", cwd=folder)
+    assert run.stderr.endswith("has no event on line 3: it has 0 events (LINE)\n")
+    assert "Missing argument 'MODEL|CORPUS'" in habitus("show", cwd=folder).stderr
+
+
+def test_one_of_a_kind_is_no_plural(folder):
+    few = ("--behaviours", 1, "--topics", 1, "--restarts", 1)
+    told = done("learn", "scene.corpus", "-o", "one.model", *few, cwd=folder).stdout
+    assert told.startswith("learnt 1 behaviour and 1 topic from ")
+    shown = done("show", "one.model", cwd=folder).stdout
+    assert shown.startswith("1 behaviour, 1 topic, ")
+    assert "best of 1 run\n" in shown
 
 
 def test_wrong_usage_is_exit_code_two(folder):

@@ -11,7 +11,7 @@ import av
 import numpy as np
 import pytest
 
-from habitus import Corpus, MarkovClusteringTopicModel
+from habitus import Corpus, MarkovClusteringTopicModel, clock
 from habitus.lab import Junction, render
 from habitus.scene import SceneModel
 from reference.commands import COMMAND, done, habitus
@@ -181,6 +181,8 @@ def test_watching_a_file_finds_what_detecting_finds(folder):
     for event in found:
         assert (folder / event["thumbnail"]).is_file()
         assert event["explanation"] in run.stderr or event["start"] != event["peak"]
+        assert event["clock"] is None  # nobody knows when a file was recorded
+        assert f"{clock(event['start'])}  " in run.stderr
     kept = ("normality", "boxes", "words", "behaviour", "misfit", "shift", "explanation")
     assert [[e[k] for k in kept] for e in found] == [[e[k] for k in kept] for e in expected]
 

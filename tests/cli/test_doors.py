@@ -379,6 +379,11 @@ WANTS = {
         ("show", "scene.model", "--json"),
         "cannot go on: No space left on device",
     ),
+    "a full disk and nothing to write": (
+        "exec 1> /dev/full",
+        ("detect", "corpus", "-m", "scene.model", "--threshold=-1e9", "--json"),
+        "cannot go on: No space left on device",
+    ),
     "ten open files": (
         "ulimit -n 10",
         ("extract", "scene.mp4", "-o", "want.corpus", "--jobs", "2"),

@@ -59,7 +59,7 @@ def test_extract_and_show(folder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["c.corpus"]  # no parts are left
     shown = habitus("show", "c.corpus", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
-    assert "3 documents in 1 sequence(s)" in shown.stdout
+    assert "3 documents in 1 sequence" in shown.stdout
     picture = cv2.imread(str(tmp_path / "c.png"))
     assert picture is not None
     assert min(picture.shape[:2]) > 100

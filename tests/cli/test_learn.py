@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import habitus
+from habitus.rarity import counted
 from habitus.scene import events_by_line
 from reference.commands import done
 from reference.commands import habitus as command
@@ -125,7 +126,7 @@ def test_events_are_accepted_and_taken_back(folder):
     assert {tuple(each.votes.codes(v)) for each in accepted[: len(moments)]} == moments
     assert tuple(accepted[0].votes.codes(v)) == known[1].moment
     n = len(told.silenced(alarms))
-    assert f"{n} alarm(s) of events.jsonl would no longer be raised" in found.stdout
+    assert f"{counted(n, 'alarm')} of events.jsonl would no longer be raised" in found.stdout
     assert not same(told, before)
     done("accept", "events.jsonl", 1, "-m", "told.model", "--undo", cwd=folder)
     assert same(habitus.SceneModel.load(model), before)

@@ -45,7 +45,7 @@ def test_all_types_of_counts_give_the_same_corpus():
     assert all(same(ways[0], way) for way in ways)
     assert ways[0].n_tokens.tolist() == [3, 0, 4]
     assert len(ways[0]) == 3
-    assert repr(ways[0]) == "Corpus(3 documents in 1 sequence(s), 3 words, 7 tokens)"
+    assert repr(ways[0]) == "Corpus(3 documents in 1 sequence, 3 words, 7 tokens)"
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])

@@ -147,7 +147,7 @@ def test_single_wrong_timestamps_move_nothing(tmp_path, clean, codec, wrong):
         path = remuxed(master, tmp_path / "a.ts")
         restamped(path, lambda n, pts, at=number: pts + (wrong * TS_SECOND if n == at else 0))
         (note,) = assert_as_clean(path, expected)
-        assert note.startswith("1 frame(s) had a wrong timestamp")
+        assert note.startswith("1 frame had a wrong timestamp")
 
 
 @pytest.mark.parametrize("codec", ["h264", "h264, B"])

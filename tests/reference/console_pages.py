@@ -57,6 +57,8 @@ class Visit:
     """Complaints with one of these texts are expected."""
     answer: bool = False
     """What is said to a page that asks whether one is sure."""
+    scripts: bool = True
+    """Whether the browser runs them."""
 
     def __post_init__(self) -> None:
         page, complain = self.page, self.complaints.append
@@ -84,8 +86,9 @@ class Visit:
     def settled(self) -> Any:
         """Wait until the scripts of the page have started."""
         self.page.wait_for_load_state("domcontentloaded")  # half a page has no toasts yet
-        started = "body[data-ready], body:not(:has(#toasts)), noscript > *"
-        self.page.wait_for_selector(started, state="attached")
+        if self.scripts:
+            started = "body[data-ready], body:not(:has(#toasts))"
+            self.page.wait_for_selector(started, state="attached")
         return self.page
 
     def check(self) -> None:
@@ -125,11 +128,19 @@ class Site:
     def visit(self, path: str = "/", *, allowed: tuple[str, ...] = (), **look: Any) -> Visit:
         """Open a page in a browser of its own."""
         self.contexts.append(context := self.browser.new_context(**({"viewport": DESK} | look)))
-        return self.tab(context, path, allowed=allowed)
+        scripts = look.get("java_script_enabled", True)
+        return self.tab(context, path, allowed=allowed, scripts=scripts)
 
-    def tab(self, context: Any, path: str = "/", *, allowed: tuple[str, ...] = ()) -> Visit:
+    def tab(
+        self,
+        context: Any,
+        path: str = "/",
+        *,
+        allowed: tuple[str, ...] = (),
+        scripts: bool = True,
+    ) -> Visit:
         """Open a page in another tab of a browser."""
-        visit = Visit(context.new_page(), self.address, allowed=allowed)
+        visit = Visit(context.new_page(), self.address, allowed=allowed, scripts=scripts)
         self.visits.append(visit)
         visit.go(path)
         return visit

@@ -14,7 +14,7 @@ import pytest
 import habitus
 from habitus.schema import decoded
 from habitus.site.journal import SiteEvent
-from habitus.web.database import CameraRow
+from habitus.web.database import OF_EVENT, CameraRow
 from habitus.web.server import Console
 
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
@@ -56,12 +56,14 @@ def entry(
     **fields: Any,
 ) -> SiteEvent:
     """What a camera's process says of an event, which has ended unless `end` is None."""
-    event = event_json() if event is None else event
-    seen = replace(decoded(json.dumps(event), habitus.Event), alarm=fields.get("alarm", True))
+    of_event = {"alarm": True} | {name: fields.pop(name) for name in OF_EVENT if name in fields}
+    seen = replace(decoded(json.dumps(event or event_json()), habitus.Event), **of_event)
     said = SiteEvent.of(
         seen, id=event_id, camera_id="north", start=START, ended=True, thresholds=thresholds
     )
-    return replace(said, **({"end": START + 1.0, "peak": START, "details": event} | fields))
+    if "clip" in fields:
+        fields["details"] = None
+    return replace(said, **({"end": START + 1.0, "peak": START} | fields))
 
 
 def add_camera(console: Console, camera_id: str = "north", **fields: Any) -> CameraRow:

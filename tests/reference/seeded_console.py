@@ -20,9 +20,9 @@ from sqlalchemy import insert
 
 import habitus
 from habitus.lab import Anomaly, Junction, to_bgr
+from habitus.rarity import unusualness
 from habitus.scene.events import TrackPoint
 from habitus.scene.localisation import Box
-from habitus.site.journal import unusualness
 from habitus.web import database as tables
 from habitus.web.server import Console, open_console
 from habitus.web.server_settings import ServerSettings

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from habitus.corpus.vocabulary import Direction, Vocabulary
+from habitus.errors import InvalidInputError
 from habitus.reporting.figures.drawing import COLOURS, EVENT, arrows_of, rgb
 from habitus.reporting.figures.moments import (
     NARROW,
@@ -130,3 +131,16 @@ def test_events_of_one_file_keep_their_thumbnails(habitual, tmp_path):
     named = {event.thumbnail for event in found.moments}
     assert len(named) == len(found.moments) == len(read_events(tmp_path / "events.jsonl"))
     assert all((tmp_path / name).is_file() for name in named)
+
+
+def test_events_that_cannot_be_written_leave_no_picture(habitual, tmp_path):
+    folder, file = tmp_path / "events-thumbnails", tmp_path / "events.jsonl"
+    file.mkdir()
+    with pytest.raises(InvalidInputError):
+        write_events(file, habitual.detection, moments=True)
+    assert not folder.exists()
+    folder.mkdir()
+    (folder / "other.jpg").touch()
+    with pytest.raises(InvalidInputError):
+        write_events(file, habitual.detection, moments=True)
+    assert [path.name for path in folder.iterdir()] == ["other.jpg"]

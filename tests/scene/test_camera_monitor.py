@@ -123,6 +123,7 @@ def test_faults_are_told_after_a_while_every_hour_and_at_the_end():
         "version": 1,
         "source": "camera",
         "clock": "2001-09-09T01:46:51.000+00:00",
+        "start": 11,
         "seconds": 7300,
         "condition": "moved",
         "over": True,

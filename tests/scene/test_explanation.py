@@ -142,14 +142,14 @@ def sentence(habits, votes, cue, gathering="scan"):
 @pytest.mark.parametrize(
     ("times", "words"),
     [
-        (0, "in the middle: something small moving where nothing moved before (in 200 moments)"),
+        (0, "in the middle: something small moving where nothing moved before (in 200 seconds)"),
         (
             3,
             "in the middle: something small moving where hardly anything moves "
-            "(in 3 of 200 moments)",
+            "(in 3 of 200 seconds)",
         ),
-        (39, "in the middle: something small moving where little moves (in 39 of 200 moments)"),
-        (40, "in the middle: something small moving in a busy place (in 40 of 200 moments)"),
+        (39, "in the middle: something small moving where little moves (in 39 of 200 seconds)"),
+        (40, "in the middle: something small moving in a busy place (in 40 of 200 seconds)"),
     ],
 )
 def test_places_by_habits(times, words):
@@ -409,17 +409,17 @@ DAYTIME = [(hour, 100, 50) for hour in range(6, 23)]
     [
         (
             [*((hour, 90, 0) for hour in (23, 0, 1, 2, 3, 4, 5)), *DAYTIME],
-            "moving at 03:12, when nothing moved before here (in 630 moments between 23:00 and "
+            "moving at 03:12, when nothing moved before here (in 630 seconds between 23:00 and "
             "6:00)",
         ),
         (
             [(2, 90, 7), (3, 90, 0), (4, 90, 0), (5, 90, 9), *DAYTIME],
-            "moving at 03:12, when nothing moved before here (in 180 moments between 3:00 and "
+            "moving at 03:12, when nothing moved before here (in 180 seconds between 3:00 and "
             "5:00)",
         ),
         (
             [(3, 200, 1), *DAYTIME],
-            "moving at 03:12, when less moves here than usual (in 0.5 % of the moments between "
+            "moving at 03:12, when less moves here than usual (in 0.5 % of the seconds between "
             "3:00 and 4:00, in 45 % of all)",
         ),
     ],

@@ -90,7 +90,7 @@ def test_an_event_starts_when_the_thing_came_and_says_for_how_long_it_stands(sce
     assert CAME + 40 <= event.peak < LEFT <= event.end <= LEFT + 1
     assert event.standing == tuple(BROKEN.tolist())
     assert "in the middle: something has stood for" in event.explanation
-    assert "here nothing stood before (in 900 moments)" in event.explanation
+    assert "here nothing stood before (in 900 seconds)" in event.explanation
     (box,) = event.boxes
     assert tuple(box) == (48, 56, 72, 72)
     assert decoded(event.line(), Event) == event
@@ -179,7 +179,7 @@ def test_a_live_camera_keeps_its_backgrounds_and_its_events_start_when_the_thing
     pictures = texture(24, 24, 1, 0.7) + rng.normal(0, 0.5, (WARM + 80, 24, 24))
     pictures[WARM + 10 : WARM + 75, 14:18, 12:18] = 250
     moving = footage(len(pictures), 3)
-    observer = Observer(scene.detector(alerts_per_day=100), "", SceneMonitor(None, ""), live=False)
+    observer = Observer(scene.detector(alerts_per_day=100), "", SceneMonitor(None, ""))
     backgrounds, happenings = Backgrounds(GRID), []
     for t, picture in enumerate(pictures.astype(np.uint8)):
         document = Document(t, float(t), *moving.bag(t), 25, 3.0, picture, None)

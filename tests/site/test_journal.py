@@ -77,7 +77,15 @@ def test_what_0_4_left_in_a_journal_is_read(tmp_path: Path):
     clip, ended = (found for _, found in filed_events(folder))
     assert ended == entry("a1", thumbnail="a1.jpg", n_bytes=7)
     assert isinstance(clip, SiteEvent)
-    assert (clip.kind, clip.clip, clip.n_bytes) == ("clip", "a1.mp4", 7)
+    assert (clip.kind, clip.alarm, clip.clip, clip.n_bytes) == ("clip", True, "a1.mp4", 7)
+
+
+def test_what_an_earlier_build_left_beside_a_clip_is_read(tmp_path: Path):
+    clip = entry("a1", clip="a1.mp4", n_bytes=7)
+    path = tmp_path / file_event(tmp_path, clip)
+    left = json.loads(path.read_text()) | {"details": {}, "normality": -12.0, "review": None}
+    path.write_text(json.dumps(left))
+    assert [found for _, found in filed_events(tmp_path)] == [clip]
 
 
 def _is_begun(folder: Path) -> bool:

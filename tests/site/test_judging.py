@@ -94,8 +94,7 @@ def test_an_event_becomes_an_alarm_once_it_is_strong_enough(
     soon(lambda: filed(filing, "ended"))
     (ended,) = filed(filing, "ended")
     assert ended.alarm
-    assert ended.details["alarm"]
-    assert ended.threshold == judging.threshold
+    assert ended.details.threshold == judging.threshold
     assert (ended.start, ended.peak) == (EPOCH + strongest - 1, EPOCH + strongest)
 
 
@@ -111,7 +110,6 @@ def test_what_only_twice_the_budget_would_raise_is_no_alarm(
     filing.close(within=60)
     (ended,) = filed(filing, "ended")
     assert not ended.alarm
-    assert not ended.details["alarm"]
     assert not filed(filing, "clip")
 
 
@@ -126,7 +124,7 @@ def test_beyond_twice_the_budget_only_what_is_less_usual_is_an_alarm(
     judging.end_event()
     filing.close(within=60)
     (ended,) = filed(filing, "ended")
-    assert (ended.alarm, ended.quiet) == (alarm, not alarm)
+    assert (ended.alarm, ended.details.quiet) == (alarm, not alarm)
     assert judging.limit.n_held == 0 if alarm else judging.limit.n_held > 0
 
 
@@ -161,7 +159,7 @@ def test_a_large_budget_of_a_zone_allows_no_bursts_elsewhere(
         judging.take(arrival)
     judging.end_event()
     filing.close(within=60)
-    assert [(each.alarm, each.quiet) for each in filed(filing, "ended")] == [(False, True)]
+    assert [(each.alarm, each.details.quiet) for each in filed(filing, "ended")] == [(False, True)]
 
 
 def test_what_was_accepted_is_counted_as_normal(
@@ -172,9 +170,9 @@ def test_what_was_accepted_is_counted_as_normal(
         judging.take(arrival)
     judging.end_event()
     soon(lambda: filed(filing, "ended"))
-    (event,) = (entry.details for entry in filed(filing, "ended"))
+    (event,) = (json.loads(entry.details.line()) for entry in filed(filing, "ended"))
     plain = SceneModel.load(model)
-    taught, n_unfit = with_accepted(plain, [json.loads(json.dumps(event))])
+    taught, n_unfit = with_accepted(plain, [event])
     again, n_unfit_again = with_accepted(plain, [{"habitus": "event"}, event])
     assert (n_unfit, n_unfit_again) == (0, 1)
     assert plain.habits is not None
@@ -193,7 +191,7 @@ def test_what_was_counted_as_normal_is_not_counted_anew(
         judging.take(arrival)
     judging.end_event()
     soon(lambda: filed(filing, "ended"))
-    (event,) = (entry.details for entry in filed(filing, "ended"))
+    (event,) = (json.loads(entry.details.line()) for entry in filed(filing, "ended"))
     later = {**event, "track": event["track"][:1]}
 
     def counting() -> None:
@@ -238,8 +236,8 @@ def test_an_event_says_in_which_zone_it_is(
 ):
     zones = (Zone("Gate", "own", UPPER), Zone("Road", "own", LOWER))
     (ended,) = ended_with(arrivals, model, filing, *zones)
-    assert (ended.alarm, ended.quiet, ended.details["zone"]) == (True, False, "Gate")
-    assert ended.details["explanation"].startswith("in Gate: something")
+    assert (ended.alarm, ended.details.quiet, ended.details.zone) == (True, False, "Gate")
+    assert ended.details.explanation.startswith("in Gate: something")
 
 
 @pytest.mark.parametrize(
@@ -252,14 +250,14 @@ def test_an_event_says_in_which_zone_it_is(
 )
 def test_a_zone_silences(arrivals: list[LiveDocument], model: Path, filing: Filing, zone: Zone):
     (ended,) = ended_with(arrivals, model, filing, zone)
-    assert (ended.alarm, ended.quiet, ended.details["alarm"]) == (False, True, False)
+    assert (ended.alarm, ended.details.quiet) == (False, True)
     assert not filed(filing, "clip")
 
 
 def test_a_zone_that_is_watched_raises(arrivals: list[LiveDocument], model: Path, filing: Filing):
     armed = WeekHours(DAYS, "00:00", "00:00")
     (ended,) = ended_with(arrivals, model, filing, Zone("Gate", "watch", UPPER, hours=(armed,)))
-    assert (ended.alarm, ended.details["zone"]) == (True, "Gate")
+    assert (ended.alarm, ended.details.zone) == (True, "Gate")
 
 
 def test_a_zone_has_the_threshold_of_its_own_budget(
@@ -285,8 +283,8 @@ def test_what_is_beyond_the_budget_of_its_place_is_no_part_of_an_event(
     filing = Filing(filing.folder / "zones", lambda report: None, filing.fork_server)
     zones = Zone("Corner", "own", CORNER, 1000 * BUDGET)
     found = ended_with(arrivals, model, filing, zones)
-    assert [(e.start, e.end, e.alarm, e.normality) for e in found] == [
-        (plain.start, plain.end, plain.alarm, plain.normality)
+    assert [(e.start, e.end, e.alarm, e.details.normality) for e in found] == [
+        (plain.start, plain.end, plain.alarm, plain.details.normality)
     ]
 
 
@@ -310,9 +308,7 @@ def test_events_name_behaviours_as_people_do(
     judging.end_event()
     filing.close(within=60)
     (ended,) = filed(filing, "ended")
-    assert (
-        ended.details["behaviour_name"] == ("rightward", "downward")[ended.details["behaviour"] - 1]
-    )
+    assert ended.details.behaviour_name == ("rightward", "downward")[ended.details.behaviour - 1]
 
 
 def replayed(first_frame: int, folder: Path) -> list[LiveDocument]:
@@ -337,7 +333,7 @@ def test_the_same_footage_is_no_alarm_once_it_was_called_normal(
         judging.take(arrival)
     judging.end_event()
     soon(lambda: filed(filing, "ended"))
-    (event,) = (entry.details for entry in filed(filing, "ended"))
+    (event,) = (json.loads(entry.details.line()) for entry in filed(filing, "ended"))
     assert len(event["track"]) > 1, "an event of several documents"
     assert sum(point["normality"] < judging.threshold for point in event["track"]) > 1
 

@@ -122,6 +122,22 @@ def test_hidden_cameras_are_left_out(tmp_path):
     assert [each.camera for each in found(tmp_path, "{camera}/{date}.mp4")] == ["a"]
 
 
+def test_files_that_name_no_time_that_there_is_are_noted(tmp_path):
+    misnamed = ["a/20261116/99.mp4", "a/20261345/13.mp4", "b/20261116/24.mp4"]
+    touch(tmp_path, "a/20261116/13.mp4", "b/20261116/13.mp4", ".c/20261116/99.mp4", *misnamed)
+    notes = []
+    assert len(found(tmp_path, "{camera}/{date}/{hour}.mp4", notes=notes)) == 2
+    assert notes == [
+        "a: passed over 2 files with no date and time that there is in the name: "
+        f"{tmp_path}/a/20261116/99.mp4, {tmp_path}/a/20261345/13.mp4",
+        "b: passed over 1 file with no date and time that there is in the name: "
+        f"{tmp_path}/b/20261116/24.mp4",
+    ]
+    notes.clear()
+    found(tmp_path, "{camera}/{date}/{hour}.mp4", notes=notes, cameras=["b"])
+    assert [note[0] for note in notes] == ["b"]
+
+
 def test_some_cameras_can_be_chosen(tmp_path):
     touch(tmp_path, "a/20261116.mp4", "b/20261116.mp4")
     assert [each.camera for each in found(tmp_path, "{camera}/{date}.mp4", cameras=["b"])] == ["b"]

@@ -153,12 +153,8 @@ def test_an_event_is_filed_with_its_pictures_and_its_clip(camera: Start, turn: P
     assert ended.id == started.id
     assert ended.end is not None
     assert ended.start <= ended.peak < ended.end
-    assert ended.details["boxes"]
-    assert ended.normality < ended.threshold
-    assert (ended.normality, ended.threshold) == (
-        ended.details["normality"],
-        ended.details["threshold"],
-    )
+    assert ended.details.boxes
+    assert ended.details.normality < ended.details.threshold
     for name in (ended.thumbnail, ended.heat):
         assert cv2.imread(str(folder / "events" / name)).shape[1] == 720
     seen.wait_for(lambda: seen.entries("clip"), "its clip is cut")

@@ -226,7 +226,7 @@ def test_a_camera_that_has_seen_little_leans_on_others(tmp_path, lanes, camera, 
     assert told.n_documents >= WORTH
     assert Fleet.load(old / FLEET).n_cameras == 1
     young = learn(LearningJob(watched(tmp_path / "young", lanes), "first"), fork_server)[-1]
-    assert [n for n in young.notes if "learnt from 1 other camera(s)" in n]
+    assert [n for n in young.notes if "learnt from 1 other camera" in n]
     assert not (tmp_path / "young" / FLEET).exists()
     for report in (alone, told):
         assert not [n for n in report.notes if "other camera" in n]
@@ -369,8 +369,7 @@ def test_events_that_do_not_fit_a_new_model_are_noted(tmp_path, lanes, events, f
     job = LearningJob(folder, "first", accepted=(events[0], stranger))
     last = learn(job, fork_server)[-1]
     assert [note for note in last.notes if "called normal" in note] == [
-        "1 event(s) that were called normal do not count any more: they were seen with another "
-        "frame size or mask"
+        "1 event called normal, but seen with another frame size or mask: not counted any more"
     ]
 
 

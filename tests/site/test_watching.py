@@ -157,6 +157,16 @@ def test_nobody_knows_the_hour_of_a_file(usual, scene):
     assert observer.judgement.habit.clock == NO_CLOCK
 
 
+def test_faults_of_a_file_have_the_time_in_it(usual, scene):
+    observer, counts = Observer(scene.detector(), "f", SceneMonitor(None, "f"), live=False), []
+    for number in range(30):
+        counts += observer.take(arrived(number, usual.counts.toarray()[0], n_frames=1))
+    (fault,) = counts
+    assert isinstance(fault, habitus.CameraFault)
+    assert (fault.clock, fault.condition) == (None, "slow")
+    assert fault.start == 4.0  # from the fifth slow document on
+
+
 def test_one_document_with_enough_frames_shows_that_a_camera_is_not_slow(usual, observer):
     first, slow = usual.counts.toarray()[0], []
     for number, n_frames in enumerate([1, 0, 1, 2, 1, 1, 25]):

@@ -242,3 +242,13 @@ def test_a_password_that_was_given_for_https_is_not_sent_in_clear(own, part, sen
     host = own_host.OwnHost(Source(f"{own}://me:secret@camera/list.m3u8"))
     request = host._request(f"{part}://camera/1.ts", {})
     assert request.has_header("Authorization") == sent
+
+
+def test_a_recording_that_was_cut_short_is_told_from_what_is_no_video(tmp_path):
+    path = encode(tmp_path / "v.mp4", moving_square(N), options=X264)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) * 2 // 3])
+    assert "lacks the index (moov)" in refused(path)
+    assert "repair it" in refused(path)
+    path.write_bytes(b"no video at all, of any kind")
+    assert refused(path).endswith("Invalid data found when processing input")

@@ -326,7 +326,7 @@ def test_frames_lost_where_nothing_tells_the_order_move_no_later_ones(tmp_path):
     path.write_bytes(bytes(data))
     times, lumas, _, reader = frames_of(path)
     assert len(times) == 97
-    assert reader.notes == ["3 damaged packet(s) were skipped"]
+    assert reader.notes == ["3 damaged packets were skipped"]
     np.testing.assert_allclose(times[-40:], np.arange(60, 100) / FPS, atol=TICK)
     for luma, picture in zip(lumas[-40:], drawn[-40:], strict=True):
         assert abs(luma - limited(picture)).mean() < CODEC_ERROR

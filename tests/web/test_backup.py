@@ -1,3 +1,4 @@
+import asyncio
 import contextlib
 import io
 import json
@@ -5,11 +6,12 @@ import logging
 import sqlite3
 import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 from sqlalchemy import select
@@ -22,9 +24,11 @@ from habitus.web.database import Base, CameraRow, Database, EventRow, Minute
 from habitus.web.server import Console, open_console
 from habitus.web.server_log import last_lines
 from habitus.web.server_settings import ServerSettings
+from habitus.web.uploads import BLOCK
 from reference.console_pages import Site
 from reference.consoles import START, add_camera, entry
 from reference.processes import wait_until
+from reference.visitors import HERE, visitors
 
 
 @pytest.fixture
@@ -240,6 +244,32 @@ def test_a_forged_backup_names_no_other_files(
         check(tmp_path / "forged.backup", console.settings)
 
 
+@pytest.mark.parametrize(
+    ("change", "missing"),
+    [
+        ("DROP TABLE troubles", "troubles of its database has no camera_id"),
+        ("ALTER TABLE channels DROP COLUMN quiet_from", "channels .* has no quiet_from"),
+        (
+            "UPDATE alembic_version SET version_num = '0003'; DROP TABLE troubles;"
+            "DROP INDEX ix_events_named; CREATE INDEX ix_events_unusual ON events (alarm)",
+            "troubles of its database has no camera_id",
+        ),
+    ],
+)
+def test_a_backup_whose_database_is_not_whole_is_refused(
+    console: Console, tmp_path: Path, change: str, missing: str
+) -> None:
+    """Pages would answer with an error of the server."""
+    with closing(sqlite3.connect(console.settings.data / "habitus.sqlite")) as database:
+        database.executescript(change)
+    back_up(console.settings.data, tmp_path / "a.backup")
+    with pytest.raises(habitus.FileError, match=missing):
+        check(tmp_path / "a.backup", console.settings)
+    if "0003" not in change:  # an older one is brought up to date first
+        with pytest.raises(habitus.FileError, match=missing):
+            restore(tmp_path / "a.backup", tmp_path / "restored")
+
+
 @pytest.mark.parametrize("missing", ["secret.key", "habitus.sqlite"])
 def test_a_backup_without_its_database_or_key_is_refused(
     console: Console, given: Path, missing: str
@@ -275,6 +305,45 @@ def test_a_restore_that_is_interrupted_goes_on(
     assert cameras(data) == {"north"}
     assert cameras(data / "before-restore") == {"north", "later"}
     assert put_in_place(console.settings) == ""
+
+
+def test_backups_that_are_given_at_once_are_not_mixed(console: Console, given: Path) -> None:
+    app, known = visitors(console)
+    headers = {"Authorization": known["admin"].headers["Authorization"]}
+    whole = given.read_bytes()
+
+    async def give(pieces: AsyncIterator[bytes]) -> int:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url=HERE) as client:
+            answer = await client.post("/api/restore", content=pieces, headers=headers)
+        return answer.status_code
+
+    async def both() -> list[int]:
+        begun, over = asyncio.Event(), asyncio.Event()
+
+        async def broken() -> AsyncIterator[bytes]:
+            yield b"x" * BLOCK
+            begun.set()
+            await over.wait()
+            yield b"x"
+
+        async def good() -> AsyncIterator[bytes]:
+            await begun.wait()
+            yield whole
+            over.set()
+
+        return await asyncio.gather(give(broken()), give(good()))
+
+    assert asyncio.run(both()) == [422, 202]
+    assert waiting(console.settings).read_bytes() == whole
+    assert [path.name for path in console.settings.data.glob("restore*")] == ["restore.backup"]
+
+
+def test_what_interrupted_uploads_leave_is_deleted(console: Console) -> None:
+    part = console.settings.data / "restore.0123.part"
+    part.write_bytes(b"x")
+    assert put_in_place(console.settings) == ""
+    assert not part.exists()
 
 
 def test_the_log_has_no_secrets(console: Console) -> None:

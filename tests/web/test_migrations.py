@@ -60,8 +60,8 @@ SECOND = '''"""A step that a later version might have."""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0004"
-down_revision = "0003"
+revision = "0005"
+down_revision = "0004"
 
 
 def upgrade() -> None:
@@ -71,21 +71,21 @@ def upgrade() -> None:
 
 def test_an_older_database_is_brought_up_to_date(any_console: Console, tmp_path: Path) -> None:
     shutil.copytree(FOLDER / "versions", tmp_path / "versions")
-    (tmp_path / "versions" / "0004_note.py").write_text(SECOND)
+    (tmp_path / "versions" / "0005_note.py").write_text(SECOND)
     database = any_console.database
     with database.transaction() as session:
         session.add(Setting(key="quota", value={"bytes": 1}))
     upgrade(database, steps=scripts(tmp_path))
-    assert revision_of(database) == "0004"
+    assert revision_of(database) == "0005"
     with database.engine.connect() as connection:
         row = connection.execute(text("SELECT key, note FROM settings")).one()
     assert tuple(row) == ("quota", "none")
     with pytest.raises(habitus.InvalidInputError, match="newer"):
         upgrade(database)
     if database.is_sqlite:
-        before = any_console.settings.data / "habitus.sqlite.before-0004"
+        before = any_console.settings.data / "habitus.sqlite.before-0005"
         with closing(Database(f"sqlite:///{before}")) as copy:
-            assert revision_of(copy) == "0003"
+            assert revision_of(copy) == "0004"
             with copy.session() as session:
                 assert session.get_one(Setting, "quota").value == {"bytes": 1}
 

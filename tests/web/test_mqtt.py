@@ -12,14 +12,19 @@ import pytest
 from sqlalchemy import select
 
 from habitus import InvalidInputError
+from habitus.scene import read_events
+from habitus.site.journal import SiteEvent, file_event, filed_events
 from habitus.site.pipe_messages import CameraPicture
-from habitus.web import channels
+from habitus.web import channels, store
+from habitus.web.app import create_app
 from habitus.web.channels import DeliveryError
-from habitus.web.database import CameraRow, Channel, EventRow, Setting
+from habitus.web.database import OF_EVENT, CameraRow, Channel, EventRow, Setting
 from habitus.web.delivery import Deliverer
+from habitus.web.outbox import EVIDENCE
 from habitus.web.server import Console
 from habitus.web.supervisor import LatestReports, Supervisor
-from reference.consoles import add_camera
+from reference.commands import done
+from reference.consoles import START, add_camera
 from reference.processes import LONG, wait_until
 from reference.system import BROKER, needs
 from reference.telling import (
@@ -30,8 +35,10 @@ from reference.telling import (
     an_event,
     deliverer_process,
     outcomes,
+    receiver,
     tell,
 )
+from reference.visitors import Visitor
 
 
 class Subscriber:
@@ -419,3 +426,47 @@ def test_what_is_shown_has_no_password() -> None:
     assert shown["port"] == 8883
     assert shown["password"] is True
     assert "s3" not in json.dumps(shown)
+
+
+def test_one_event_is_the_same_from_the_command_to_the_broker(
+    console: Console,
+    broker: Broker,
+    delivering: list[str],
+    video: Path,
+    model: Path,
+    tmp_path: Path,
+) -> None:
+    """What `detect --json` prints: in journal, database, API, webhook and MQTT, field by field."""
+    asked = ("detect", video, "-m", model, "--alerts-per-day", 500, "--json")
+    (tmp_path / "events.jsonl").write_text(done(*asked, cwd=tmp_path).stdout)
+    printed = json.loads((tmp_path / "events.jsonl").read_text().splitlines()[0])
+    (seen, *_) = read_events(tmp_path / "events.jsonl")
+    told = SiteEvent.of(
+        seen, id="e1", camera_id="north", start=START, ended=True, thresholds=(-1e9,)
+    )
+    file_event(tmp_path, told)
+    ((_, filed),) = filed_events(tmp_path)
+    assert filed == told
+    add_camera(console)
+    add_channel(console, "mqtt", broker.settings)
+    with receiver() as hook, subscribed(broker) as heard:
+        add_channel(console, "webhook", {"url": hook.url})
+        with console.database.transaction() as session:
+            assert store.ingest(session, "north", filed)
+        wait_until(lambda: len(heard.events) == len(hook.posted) == 2, "both are told")
+        wait_until(lambda: heard.text("habitus/north/last"), "it is the last one")
+        last = json.loads(heard.text("habitus/north/last") or "")
+    browser = Visitor(create_app(console))
+    answered = browser.get("/api/events/e1").json()
+    listed = {name: answered[name] for name in answered.keys() - {"details", "newer", "older"}}
+    short = {name: value for name, value in printed.items() if name not in EVIDENCE}
+    assert answered["details"] == printed
+    assert {name: listed[name] for name in OF_EVENT} == {
+        name: printed.get(name, seen.quiet) for name in OF_EVENT
+    }
+    assert browser.get("/api/events").json()["events"] == [listed]
+    assert last == listed | {"links": last["links"]}
+    for message in (*heard.events, *(posted.body for posted in hook.posted)):
+        assert message["event"] == listed | {"details": short}
+    with console.database.session() as session:
+        assert session.get_one(EventRow, "e1").details == printed

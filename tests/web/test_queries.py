@@ -388,3 +388,30 @@ def test_large_tables_are_read_by_their_indexes_alone(console: Console, plans: l
     assert len(about) > 12
     assert [plan for plan in about if plan in ("SCAN events", "SCAN minutes")] == []
     assert "USE TEMP B-TREE FOR ORDER BY" not in plans
+
+
+@pytest.mark.parametrize("sort", ["newest", "oldest", "unusual", "longest"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"hours": "22-6"},
+        {"cue": "speed"},
+        {"camera": ["north"]},
+        {"zone": "a"},
+        {"quiet": True},
+    ],
+)
+def test_searches_look_up_no_event_but_those_shown(
+    console: Console, plans: list[str], sort: Any, more: dict[str, Any]
+) -> None:
+    with console.database.session() as session:
+        for wanted in ({"unusual": 31}, {"words": "a b"}, {"words": "a", "unusual": 31}):
+            chosen = EventFilter(sort=sort, **wanted, **more)
+            queries.events(session, chosen)
+            queries.count(session, chosen)
+        queries.cues(session)
+        queries.zones(session)
+    about = [plan for plan in plans if " events " in plan and "(id=?)" not in plan]
+    assert len(about) >= 8
+    assert [plan for plan in about if "COVERING INDEX" not in plan] == []

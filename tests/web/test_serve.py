@@ -113,6 +113,37 @@ def test_a_database_is_not_migrated_by_a_server_that_is_refused(tmp_path: Path) 
     assert not list(tmp_path.glob("*.sqlite*"))
 
 
+def test_for_want_of_descriptors_it_is_not_the_port(tmp_path: Path) -> None:
+    code = (
+        "import os, resource\n"
+        "from pathlib import Path\n"
+        "import habitus\n"
+        "from habitus.web.server import listening\n"
+        "from habitus.web.server_settings import ServerSettings\n"
+        "settings = ServerSettings(Path.cwd(), '127.0.0.1', 0, None)\n"
+        "with listening(settings):\n"
+        "    pass\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+        "try:\n"
+        "    while True:\n"
+        "        os.dup(0)\n"
+        "except OSError:\n"
+        "    pass\n"
+        "try:\n"
+        "    with listening(settings):\n"
+        "        pass\n"
+        "except habitus.InvalidInputError as error:\n"
+        "    print(error, error.parameter)\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert told.stdout == (
+        "cannot listen at 127.0.0.1, port 0: Too many open files: raise the limit (ulimit -n) "
+        "None\n"
+    )
+
+
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from habitus.jobs.fork_server import ForkServer
-from habitus.site.journal import SiteEvent, file_event
+from habitus.site.journal import file_event
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.process import CameraJob
 from habitus.web import queries, reviews, store
@@ -66,7 +66,7 @@ def wait_for_state(console: Console, state: str, camera_id: str = "north") -> No
     wait_until(lambda: camera(console, camera_id).state == state, f"{camera_id} is {state}")
 
 
-def alarms(console: Console) -> list[SiteEvent]:
+def alarms(console: Console) -> list[EventRow]:
     with console.database.session() as session:
         return queries.events(session).events
 
@@ -152,7 +152,7 @@ def test_the_budget_survives_a_restart(
             before = entry(f"b{number}", start=time.time(), normality=-1e9)
             store.ingest(session, "north", before)
 
-    def held_back() -> list[SiteEvent]:
+    def held_back() -> list[EventRow]:
         with console.database.session() as session:
             return queries.events(session, EventFilter(quiet=True)).events
 
@@ -214,7 +214,7 @@ def test_a_zone_names_silences_and_raises_without_another_process(
     before = pid_of(supervisor)
     upper, lower = ([[0, y], [192, y], [192, y + 56], [0, y + 56]] for y in (16, 80))
 
-    def zones(*found: EventRow | SiteEvent) -> set[str]:
+    def zones(*found: EventRow) -> set[str]:
         return {event.zone for event in found}
 
     def silenced() -> list[EventRow]:
@@ -375,7 +375,7 @@ def test_what_waits_in_journals_is_written_at_the_start(
     journal = console.settings.camera_folder("north") / "journal"
     file_event(journal, entry("a1"))
     file_event(journal, entry("a2", end=None, start=START + 5, peak=START + 5))
-    file_event(journal, entry("a3", behaviour=1 << 70))
+    file_event(journal, entry("a3", n_bytes=1 << 70))
     (journal / "0-damaged.json").write_text("{")
     supervised()
     wait_until(lambda: list(journal.glob("*.json")) == [], "the journal is empty")

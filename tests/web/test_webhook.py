@@ -19,7 +19,7 @@ from habitus.web.channels import DeliveryError, webhook
 from habitus.web.delivery import Deliverer
 from habitus.web.server import Console, open_console
 from habitus.web.server_settings import ServerSettings
-from reference.consoles import add_camera
+from reference.consoles import add_camera, event_json
 from reference.processes import wait_until
 from reference.telling import Receiver, add_channel, all_told, an_event, outbox, receiver, tell
 
@@ -89,13 +89,14 @@ def test_the_documents_show_what_is_sent(console: Console) -> None:
     shown = json.loads(page.read_text().split("```json\n")[1].split("```")[0])
     add_camera(console)
     add_channel(console, "webhook", {"url": "http://127.0.0.1:9/"})
-    tell(console, "started", an_event(1))
+    tell(console, "started", an_event(1, details=event_json()))
     (row,) = outbox(console)
     sent = channels.Notification(row.subject, row.kind, row.created, row.body)
     real = sent.to_json(console.settings)
     assert list(shown) == list(real)
     for part in ("camera", "event", "links"):
         assert list(shown[part]) == list(real[part])
+    assert list(shown["event"]["details"]) == list(real["event"]["details"])
 
 
 def test_answers_that_are_not_success_are_failures(console: Console, hook: Receiver) -> None:

@@ -4,13 +4,14 @@ import habitus
 from habitus.cli import options
 from habitus.cli.options import argument, option
 from habitus.cli.terminal import say
+from habitus.rarity import counted
 
 
 @options.command
 def accept(
     *,
-    events: str = argument("Events that `habitus detect -o` wrote."),
-    numbers: list[int] = argument("Lines of the events in that file, from 1."),
+    events: str = argument("Events that `habitus detect -o` wrote.", "EVENTS"),
+    numbers: list[int] = argument("Lines of the events in that file, from 1.", "LINE"),
     model: str = options.MODEL,
     output: str | None = option(
         None, "Where to write the new model; to MODEL if not given.", "--output", "-o"
@@ -27,6 +28,6 @@ def accept(
     """
     target = output or model
     accepted = habitus.accept(events, numbers, model, output=target, force=force, undo=undo)
-    say(f"{'taken back' if undo else 'accepted'}: {len(numbers)} event(s)")
-    say(f"{len(accepted.silenced)} alarm(s) of {events} would no longer be raised")
+    say(f"{'taken back' if undo else 'accepted'}: {counted(len(numbers), 'event')}")
+    say(f"{counted(len(accepted.silenced), 'alarm')} of {events} would no longer be raised")
     say(f"wrote {target}")

@@ -12,7 +12,8 @@ import habitus
 from habitus.cli import options
 from habitus.cli.options import ALERTS, LEARNING, READING, USUAL, argument, option, together
 from habitus.cli.screen import Screen, table
-from habitus.cli.terminal import progress_bars, say, say_json, say_notes
+from habitus.cli.terminal import progress_bars, say, say_json, say_lines, say_notes
+from habitus.rarity import counted
 
 MOST_RANKED = 10
 """Moments that are listed."""
@@ -73,7 +74,7 @@ def learn(
         "Where recordings are: 'recordings/{camera}/{date}/{hour}.mp4', with {camera}, {date} or "
         "{year} {month} {day}, {hour}, {time}, {minute}, {second} and *; paths, s3://... or any "
         "address of fsspec. Those of DIR if none is given.",
-        "PATTERN...",
+        "PATTERN",
         default=None,
     ),
     output: str = option("archive", "Folder of the archive.", "--output", "-o", metavar="DIR"),
@@ -164,14 +165,13 @@ def detect(
     _note(detection.troubles)
     _note(detection.notes)
     if as_json:
-        for moment in detection.moments:
-            typer.echo(moment.line())
+        say_lines(moment.line() for moment in detection.moments)
         return
     for rank, moment in enumerate(detection.moments[:MOST_RANKED], start=1):
         verdict = "ALARM" if moment.alarm else "     "
         say(f"{rank:2}  {verdict}  {moment.in_words()}")
     say(detection.summary())
-    counts = f"judged {detection.n_judged} recording(s), {detection.n_known} before"
+    counts = f"judged {counted(detection.n_judged, 'recording')}, {detection.n_known} before"
     say(f"{counts}; wrote {folder}/events.jsonl")
 
 

@@ -7,6 +7,7 @@ from habitus.cli import options
 from habitus.cli.options import option
 from habitus.cli.screen import Screen, table
 from habitus.cli.terminal import progress_bars, say_json
+from habitus.rarity import counted
 
 
 @options.command
@@ -52,7 +53,7 @@ def _show(demonstration: "habitus.Demonstration", output: Path) -> None:
         console.print(f"note: {note}")
     console.print(
         f"{match.n_found} of {len(demonstration.truth)} raised an alarm, "
-        f"{len(match.false_alarms)} false alarm(s)\n\n"
+        f"{counted(len(match.false_alarms), 'false alarm')}\n\n"
         f"open     {output / 'report.html'}\n"
         f"watch    {output / 'annotated.mp4'}\n"
         f"look     habitus show {output / 'junction.model'}\n"

@@ -1,11 +1,9 @@
 """habitus detect: what is unusual in a video."""
 
-import typer
-
 import habitus
 from habitus.cli import options
 from habitus.cli.options import option
-from habitus.cli.terminal import progress_bars, say, say_notes
+from habitus.cli.terminal import progress_bars, say, say_lines, say_notes
 
 
 @options.command
@@ -47,8 +45,7 @@ def detect(
         )
     say_notes(detection.notes)
     if as_json:
-        for event in detection.moments if moments else detection.events:
-            typer.echo(event.line())
+        say_lines(event.line() for event in (detection.moments if moments else detection.events))
         return
     for line in detection.ranking():
         say(line)

@@ -13,6 +13,7 @@ from habitus.cli import options
 from habitus.cli.options import READING, argument, option, together
 from habitus.cli.screen import Screen, table
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
+from habitus.rarity import counted
 
 NAMES = {
     "average_precision": "average precision (1)",
@@ -52,7 +53,7 @@ def evaluate(
     sources: list[str] = argument(
         "A video, as for extract; or a corpus file. Several clips are evaluated together, with "
         "one label file of clip,first_frame,last_frame.",
-        "VIDEO|CORPUS...",
+        "VIDEO|CORPUS",
     ),
     labels: str = option(
         ...,
@@ -112,10 +113,11 @@ def _show(assessment: habitus.Assessment, what: str) -> None:
     """Print all figures."""
     console = Screen()
     n, clip = assessment.n_documents, assessment.seconds / assessment.n_documents
+    documents = counted(n, "document")
     console.print(
-        f"{what}: {habitus.clock(assessment.seconds)} of video in {n} documents of {clip:g} s; the "
+        f"{what}: {habitus.clock(assessment.seconds)} of video in {documents} of {clip:g} s; the "
         f"labels call {assessment.n_abnormal} abnormal ({assessment.n_abnormal / n:.1%}), in "
-        f"{_events(len(assessment.labels))}"
+        f"{counted(len(assessment.labels), 'event')}"
     )
     if assessment.frames is not None:
         console.print(_frames(assessment.frames))
@@ -146,10 +148,6 @@ def _frame_notes(figures: habitus.FrameFigures) -> list[str]:
         f"frames: {figures.n_frames} of {figures.n_clips} clips together, {figures.n_abnormal} "
         f"abnormal ({share:.1%}); each has the score of its document, {smoothed}",
     ]
-
-
-def _events(n: int) -> str:
-    return f"{n} event{'' if n == 1 else 's'}"
 
 
 def _frames(figures: habitus.FrameFigures) -> Table:
@@ -238,7 +236,7 @@ def _places(assessment: habitus.Assessment) -> list[str]:
     if assessment.box_hits is not None:
         n, hits, chance = assessment.box_hits
         lines.append(
-            f"place: a box overlaps the labelled one in {hits} of {_events(n)} found "
+            f"place: a box overlaps the labelled one in {hits} of {counted(n, 'event')} found "
             f"({hits / n:.0%}; boxes at random places: {chance:.0%})"
         )
     if assessment.localisation is not None:

@@ -7,6 +7,7 @@ import habitus
 from habitus.cli import options
 from habitus.cli.options import READING, argument, option, together
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
+from habitus.rarity import counted
 
 
 @options.command
@@ -15,7 +16,7 @@ def extract(
     sources: list[str] = argument(
         "Videos; or a folder or pattern of images (with --fps); or any address that FFmpeg opens, "
         "such as rtsp://camera/stream; - for standard input.",
-        "VIDEO...",
+        "VIDEO",
     ),
     output: str = option(..., "Where to write the corpus.", "--output", "-o"),
     documents: Any = options.DOCUMENTS,
@@ -60,8 +61,8 @@ def extract(
     v, video = corpus.vocabulary, len(corpus) * corpus.clip
     grid = f", {v.rows} x {v.columns} cells of {v.cell_side} pixels" if v else ""
     say(
-        f"{summary.documents} documents ({summary.words:.10g} words{grid}; {summary.short:.0%} "
-        f"under 20 words) from {video:.0f} s of video in {seconds:.1f} s: {video / seconds:.0f} "
-        "times real time"
+        f"{counted(summary.documents, 'document')} ({summary.words:.10g} words{grid}; "
+        f"{summary.short:.0%} under 20 words) from {video:.0f} s of video in {seconds:.1f} s: "
+        f"{video / seconds:.0f} times real time"
     )
     say(f"wrote {output}; look at it with: habitus show {output}")

@@ -91,11 +91,7 @@ def learn(
             sources,
             output=target,
             update=update,
-            half_life=(
-                None
-                if half_life is None
-                else habitus.parse_duration(half_life, parameter="half_life")
-            ),
+            half_life=_seconds(half_life),
             fleet=fleet,
             force=force,
             documents=None if update else documents,
@@ -109,6 +105,10 @@ def learn(
         return
     say(scene.summary())
     say(f"wrote {target}; look at it with: habitus show {target}")
+
+
+def _seconds(half_life: str | None) -> float | None:
+    return None if half_life is None else habitus.parse_duration(half_life, parameter="half_life")
 
 
 def _target(context: typer.Context, output: str | None, update: str | None) -> str:

@@ -6,6 +6,7 @@ from typing import Self, TextIO
 
 from habitus.backlog import Backlog, write_some
 from habitus.cli.terminal import printable
+from habitus.rarity import counted
 
 # Lines that may wait for a reader of stderr; further ones are dropped.
 ROOM = 1000
@@ -34,7 +35,7 @@ class ErrorLines:
     def _write(self, line: str) -> None:
         n_unread = self._backlog.dropped + self._failed
         n_new, self._counted = n_unread - self._counted, n_unread
-        text = f"note: {n_new} line(s) were not read\n" if n_new else ""
+        text = f"note: {counted(n_new, 'line')} not read\n" if n_new else ""
         data = f"{text}{line}\n".encode(errors="replace")
         try:
             while data:

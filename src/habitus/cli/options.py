@@ -57,7 +57,7 @@ def option(default: Any, text: str, *flags: str, choice: Sequence[str] = (), **m
     return _Option(default, typer.Option(*flags, help=text, **more), choice)
 
 
-def argument(text: str, metavar: str | None = None, *, default: Any = ...) -> Any:
+def argument(text: str, metavar: str, *, default: Any = ...) -> Any:
     """Return an argument of a command."""
     return _Option(default, typer.Argument(help=text, metavar=metavar))
 
@@ -68,7 +68,7 @@ def together(kind: Callable[..., Any], **options: Any) -> Any:
 
 
 FOOTAGE = argument(
-    "Normal footage: videos, as for extract; or corpus files that extract wrote.", "VIDEO|CORPUS..."
+    "Normal footage: videos, as for extract; or corpus files that extract wrote.", "VIDEO|CORPUS"
 )
 SOURCE = argument("A video, as for extract; or a corpus file.", "VIDEO|CORPUS")
 MODEL = option(..., "What `habitus learn` wrote.", "--model", "-m")
@@ -227,7 +227,10 @@ def plain(value: Any) -> Any:
 
 def error_line(error: HabitusError, context: typer.Context) -> str:
     """Return what to say of an error, with the option of the command that it is about, if any."""
-    flags = {option.name: option.opts[0] for option in context.command.params}
+    flags = {
+        option.name: option.opts[0] if option.param_type_name == "option" else option.metavar
+        for option in context.command.params
+    }
     parameter = getattr(error, "parameter", None)
     remedy = f" ({flags[parameter]})" if parameter in flags else ""
     return f"habitus: {error}{remedy}"

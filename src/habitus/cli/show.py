@@ -7,12 +7,13 @@ from habitus.cli import options
 from habitus.cli.options import argument, option
 from habitus.cli.screen import Screen, table
 from habitus.cli.terminal import say, say_json
+from habitus.rarity import counted
 
 
 @options.command
 def show(
     *,
-    file: str = argument("A habitus model or corpus file."),
+    file: str = argument("A habitus model or corpus file.", "MODEL|CORPUS"),
     output: str | None = option(
         None, "Where to write the picture; beside the file if not.", "--output", "-o"
     ),
@@ -41,19 +42,20 @@ def show(
 
 def _show_corpus(summary: "habitus.CorpusSummary") -> None:
     say(
-        f"{summary.documents} documents in {summary.sequences} sequence(s), "
+        f"{counted(summary.documents, 'document')} in {counted(summary.sequences, 'sequence')}, "
         f"{summary.words:.10g} words of {summary.vocabulary}; half of the documents have "
         f"at least {summary.median_words:.10g}, {summary.short:.0%} under 20"
     )
     if summary.faults:
-        say(f"{summary.faults} documents with the camera moved, covered or frozen")
+        say(f"{counted(summary.faults, 'document')} with the camera moved, covered or frozen")
 
 
 def _show_model(summary: "habitus.ModelSummary") -> None:
     console = Screen()
     console.print(
-        f"{summary.n_behaviours} behaviours, {summary.n_topics} topics, {summary.n_words} words; "
-        f"{summary.learning}, prior {summary.prior}, best of {len(summary.restarts)} run(s)"
+        f"{counted(summary.n_behaviours, 'behaviour')}, {counted(summary.n_topics, 'topic')}, "
+        f"{counted(summary.n_words, 'word')}; {summary.learning}, prior {summary.prior}, best of "
+        f"{counted(len(summary.restarts), 'run')}"
     )
     rows = table("behaviour", "share", "lasts", "then", "heaviest topics", left=(3, 4))
     for behaviour in summary.behaviours:

@@ -6,7 +6,8 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from io import UnsupportedOperation
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,14 @@ def say_notes(notes: Iterable[str]) -> None:
 def say_json(value: Any) -> None:
     """Print a value for machines."""
     typer.echo(json.dumps(value, allow_nan=False))
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Print lines for machines; without any, raise OSError where none could have been written."""
+    for line in lines:
+        typer.echo(line)
+    with suppress(UnsupportedOperation):  # no file, but what a test or a notebook has instead
+        os.write(sys.stdout.fileno(), b"")
 
 
 @contextmanager

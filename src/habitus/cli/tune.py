@@ -13,6 +13,7 @@ from habitus.cli import options
 from habitus.cli.options import ALERTS, LEARNING, USUAL, option, together
 from habitus.cli.screen import Screen, table
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
+from habitus.rarity import counted
 
 PASSED_ON = {
     *("duration", "continued", "clip", "cell", "motion", "words", "mask", "region"),
@@ -123,9 +124,10 @@ def _show(tuning: habitus.Tuning, command_line: str, budget: float) -> None:
     console.print(f"held-out log-likelihood, nats per word ({tuning.n_documents} documents)\n")
     console.print(_sizes_table(choice))
     console.print(
-        f"size     {choice.candidate.n_behaviours} behaviours, {choice.candidate.n_topics} topics "
-        f"(<): the simplest within one standard error of the best (*), {best.n_behaviours} and "
-        f"{best.n_topics}; paired difference {worse.mean:.3f}, error {worse.standard_error:.3f}"
+        f"size     {counted(choice.candidate.n_behaviours, 'behaviour')}, "
+        f"{counted(choice.candidate.n_topics, 'topic')} (<): the simplest within one standard "
+        f"error of the best (*), {best.n_behaviours} and {best.n_topics}; paired difference "
+        f"{worse.mean:.3f}, error {worse.standard_error:.3f}"
     )
     if tuning.hyperparameters is not None:
         console.print(_prior_in_words(tuning.hyperparameters))
@@ -133,7 +135,7 @@ def _show(tuning: habitus.Tuning, command_line: str, budget: float) -> None:
     if tuning.recall is not None:
         console.print(
             f"\nsynthetic anomalies found at {budget:g} alerts per day, by size "
-            f"({tuning.recall.n_tracks} tracks to make them from; a typical one has "
+            f"({counted(tuning.recall.n_tracks, 'track')} to make them from; a typical one has "
             f"{tuning.recall.typical:.0f} words per document)\n"
         )
         console.print(_recall_table(tuning.recall, budget))

@@ -10,6 +10,7 @@ from habitus.cli import options
 from habitus.cli.ending import stopped_by_signals
 from habitus.cli.lines import ErrorLines, OutputLines
 from habitus.cli.options import READING, argument, option, together
+from habitus.rarity import counted
 
 
 @options.command
@@ -65,7 +66,8 @@ def watch(
         for line in unread:
             errors.add(f"note: not read from standard output: {line}")
         if unread:
-            errors.add(f"habitus: {len(unread)} line(s) of standard output could not be written")
+            lines = counted(len(unread), "line")
+            errors.add(f"habitus: {lines} of standard output could not be written")
             raise typer.Exit(1)
 
 
@@ -78,10 +80,11 @@ def _show(happenings: Iterable[object], errors: ErrorLines, out: OutputLines | N
         elif isinstance(happening, habitus.CameraFault):
             if out is not None:
                 out.add(happening.line())
-            errors.add(f"{happening.clock}  {happening.explanation}")
+            when = happening.clock or habitus.clock(happening.start)
+            errors.add(f"{when}  {happening.explanation}")
         elif isinstance(happening, habitus.EventStarted):
             event = happening.event
             sentence = "; ".join(part for part in (event.explanation, event.rarity) if part)
-            errors.add(f"{event.clock}  {sentence}")
+            errors.add(f"{event.clock or habitus.clock(event.start)}  {sentence}")
         elif isinstance(happening, habitus.Notice):
             errors.add(f"note: {happening.text}")

@@ -30,6 +30,7 @@ from habitus.corpus.stands import STANDING, StandingWords
 from habitus.corpus.vocabulary import Vocabulary, WordKind, moves_in
 from habitus.errors import FileError, InvalidInputError, optional_package
 from habitus.files import Contents, FileFormat, Tensors
+from habitus.rarity import counted
 from habitus.schema import (
     BYTE,
     INDEX,
@@ -229,7 +230,7 @@ class Corpus:
     --------
     >>> corpus = Corpus([[0, 2, 1], [1, 0, 0], [0, 0, 3]], lengths=[2, 1])
     >>> corpus
-    Corpus(3 documents in 2 sequence(s), 3 words, 7 tokens)
+    Corpus(3 documents in 2 sequences, 3 words, 7 tokens)
     >>> corpus.n_tokens
     array([3., 1., 3.])
     """
@@ -482,7 +483,7 @@ class Corpus:
         Examples
         --------
         >>> Corpus.joined([Corpus([[1, 0]]), Corpus([[0, 2], [3, 0]])])
-        Corpus(3 documents in 2 sequence(s), 2 words, 6 tokens)
+        Corpus(3 documents in 2 sequences, 2 words, 6 tokens)
         """
         first = corpora[0]
         for other in corpora[1:]:
@@ -512,21 +513,22 @@ class Corpus:
 
     def __repr__(self) -> str:
         return (
-            f"Corpus({self.n_documents} documents in {len(self.lengths)} sequence(s), "
-            f"{self.n_words} words, {self.n_tokens.sum():.10g} tokens)"
+            f"Corpus({counted(self.n_documents, 'document')} in "
+            f"{counted(len(self.lengths), 'sequence')}, {counted(self.n_words, 'word')}, "
+            f"{self.n_tokens.sum():.10g} tokens)"
         )
 
     def _repr_html_(self) -> str:
         """Return a small table for notebooks."""
         n_tokens, v = self.n_tokens.sum(), self.vocabulary
-        n_unusable = np.count_nonzero(self.conditions != Condition.USABLE)
+        n_unusable = int(np.count_nonzero(self.conditions != Condition.USABLE))
         rows = {
             "documents": f"{self.n_documents} of {self.clip:g} s",
             "sequences": f"{len(self.lengths)}",
             "tokens": f"{n_tokens:.10g}, {n_tokens / max(len(self), 1):.4g} per document",
             "words": f"{self.n_words}"
             + (f" ({v.rows} x {v.columns} cells of {v.cell_side} pixels)" if v else ""),
-            "camera not usable": f"{n_unusable} document(s)",
+            "camera not usable": counted(n_unusable, "document"),
         }
         cells = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in rows.items())
         return f"<table><caption>Corpus</caption>{cells}</table>"

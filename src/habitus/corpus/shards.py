@@ -29,6 +29,7 @@ from habitus.corpus.looks import joined_looks
 from habitus.corpus.tree_sum import Summable, tree_sum
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError, LearningError
+from habitus.rarity import counted
 
 KEEP_BYTES = 1 << 29
 """Bytes of what is made of shards that are kept in memory: 512 MiB, about 2 * 10^8 tokens."""
@@ -449,8 +450,8 @@ class ShardedCorpus:
 
     def __repr__(self) -> str:
         return (
-            f"ShardedCorpus({self.n_documents} documents in {self.n_shards} shards, "
-            f"{self.n_words} words)"
+            f"ShardedCorpus({counted(self.n_documents, 'document')} in "
+            f"{counted(self.n_shards, 'shard')}, {counted(self.n_words, 'word')})"
         )
 
 

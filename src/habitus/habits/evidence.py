@@ -64,7 +64,7 @@ def document_evidence(
     excesses = np.empty((len(votes.cells), n_cues))
     statistics = np.empty((1, n_cues * len(GATHERINGS)))
     windows = np.empty((1, n_cues), dtype=np.int64)
-    _gather(indptr, *votes, *habits, levels, grid, _WINDOW_WEIGHTS, excesses, statistics, windows)
+    _gather(indptr, *votes, *habits, levels, grid, excesses, statistics, windows)
     return DocumentEvidence(statistics[0], windows[0], excesses)
 
 
@@ -77,7 +77,7 @@ def gather_statistics(
     statistics = np.empty((votes.n_documents, n_cues * len(GATHERINGS)))
     windows = np.empty((votes.n_documents, n_cues), dtype=np.int64)
     grid = vocabulary.rows, vocabulary.columns
-    _gather(*votes, *habits, levels, grid, _WINDOW_WEIGHTS, excesses, statistics, windows)
+    _gather(*votes, *habits, levels, grid, excesses, statistics, windows)
     return statistics
 
 
@@ -123,6 +123,36 @@ def _sum_of_five(a: Array, b: Array, c: Array, d: Array, e: Array, out: Array) -
 
 
 @compiled
+def _draw(
+    votes: Votes, habits: Habits, levels: Array, picture: Array, excesses: Array, total: Array
+) -> tuple[int, int, int, int]:
+    """Draw the excesses of a document's votes; return first and last row and column that have any.
+
+    `picture` is cues and one x rows x columns, all 0; the last of them gets the number of votes.
+    `excesses` are of each vote, `total` are their sums.
+    """
+    columns, n_cues = picture.shape[2] - 2 * REACH, len(total)
+    thirds = habits.direction.shape[1] // 4
+    top, bottom, left, right = picture.shape[1] - REACH, -1, picture.shape[2] - REACH, -1
+    total[:] = 0.0
+    for i in range(len(votes.cells)):
+        cell, way = votes.cells[i], votes.directions[i]
+        row = cell // columns
+        y, x = row + REACH, cell - row * columns + REACH
+        top, bottom, left, right = min(top, y), max(bottom, y), min(left, x), max(right, x)
+        one, two = habits.place[cell], habits.direction[cell, way]
+        three = habits.speed[cell, way // thirds, votes.speeds[i]]
+        values = (one, two, three, one + two + three)
+        for cue in range(n_cues):
+            excess = max(values[cue] - levels[cue], 0.0)
+            excesses[i, cue] = excess
+            picture[cue, y, x] = excess
+            total[cue] += excess
+        picture[n_cues, y, x] = 1.0
+    return top, bottom, left, right
+
+
+@compiled
 def _gather(
     indptr: Indices,
     cells: Indices,
@@ -133,7 +163,6 @@ def _gather(
     speed: Array,
     levels: Array,
     grid: tuple[int, int],
-    window_weights: Array,
     excesses: Array,
     statistics: Array,
     windows: Indices,
@@ -144,8 +173,8 @@ def _gather(
     scan is the largest value of `window_sum(e) / (window_sum(n) + WINDOW_VOTES) ** POWER`, and the
     sum is `e.sum() / (n.sum() + FRAME_VOTES) ** POWER`.
     """
+    habits, side, n_cues = Habits(place, direction, speed), 2 * REACH + 1, len(levels)
     rows, columns = grid
-    side, thirds, n_cues = 2 * REACH + 1, direction.shape[1] // 4, len(levels)
     # Pictures with a margin, rows x columns; the last of them holds the number of votes.
     picture = np.zeros((n_cues + 1, rows + 2 * REACH, columns + 2 * REACH))
     across = np.empty((rows + 2 * REACH, columns))
@@ -153,23 +182,9 @@ def _gather(
     total = np.zeros(n_cues)
     for t in range(len(indptr) - 1):
         start, end = indptr[t], indptr[t + 1]
-        total[:] = 0.0
         # Rows and columns of the pictures that have votes.
-        top, bottom, left, right = rows + REACH, -1, columns + REACH, -1
-        for i in range(start, end):
-            cell, way = cells[i], directions[i]
-            row = cell // columns
-            y, x = row + REACH, cell - row * columns + REACH
-            top, bottom, left, right = min(top, y), max(bottom, y), min(left, x), max(right, x)
-            one, two = place[cell], direction[cell, way]
-            three = speed[cell, way // thirds, speeds[i]]
-            values = (one, two, three, one + two + three)
-            for cue in range(n_cues):
-                excess = max(values[cue] - levels[cue], 0.0)
-                excesses[i - start, cue] = excess
-                picture[cue, y, x] = excess
-                total[cue] += excess
-            picture[n_cues, y, x] = 1.0
+        votes = Votes(cells[start:end], directions[start:end], speeds[start:end])
+        top, bottom, left, right = _draw(votes, habits, levels, picture, excesses, total)
         for cue in range(n_cues):
             statistics[t, 2 * cue] = 0.0
             statistics[t, 2 * cue + 1] = total[cue] / (end - start + FRAME_VOTES) ** POWER
@@ -188,7 +203,7 @@ def _gather(
                 _sum_of_five(lines[0], lines[1], lines[2], lines[3], lines[4], down[:n])
                 if plane == n_cues:
                     for x in range(n):
-                        weight[x] = window_weights[int(down[x])]
+                        weight[x] = _WINDOW_WEIGHTS[int(down[x])]
                     continue
                 heaviest = statistics[t, 2 * plane]
                 for x in range(n):

@@ -22,6 +22,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from habitus.errors import HabitusError, InvalidInputError, TaskError, WorkerError
 from habitus.jobs.fork_server import Child, ForkServer
 from habitus.progress import report_compiling, when_compiling
+from habitus.rarity import counted
 
 ATTEMPTS = 3
 """How often a task is started before it is given up: each time, its worker died."""
@@ -110,8 +111,8 @@ class Task(Generic[T]):
         self.attempts += 1
         if self.attempts >= most:
             raise TaskError(
-                f"{self.name}: the process that worked on it died {self.attempts} times, perhaps "
-                "for want of memory",
+                f"{self.name}: the process that worked on it died "
+                f"{counted(self.attempts, 'time')}, perhaps for want of memory",
                 task=self.number,
             )
 

@@ -40,14 +40,16 @@ class CameraFault:
 
     Examples
     --------
-    >>> CameraFault("rtsp://camera", "2026-01-01T00:00:00.000+00:00", 12.0, "covered").explanation
+    >>> CameraFault("later.mp4", None, 60.0, 12.0, "covered").explanation
     'nothing has been judged for 12 s: the camera is covered, or too dark'
     """
 
     source: str
     """The stream or video."""
-    clock: str
-    """Date and time since when (ISO 8601)."""
+    clock: str | None
+    """Date and time since when (ISO 8601); None where nobody knows, as of a file."""
+    start: float
+    """The same in seconds since the first document, as the times of events."""
     seconds: float
     """For how long."""
     condition: str
@@ -80,7 +82,8 @@ class FaultReports:
     def __init__(self, source: str) -> None:
         self.source = source
         self.since: float | None = None
-        self.clock, self.condition, self.next_at = "", "", 0.0
+        self.clock: str | None = None
+        self.condition, self.next_at = "", 0.0
         self.n_slow = 0
         """Documents in a row that are too short of frames to see motion."""
 
@@ -91,7 +94,7 @@ class FaultReports:
             return condition.name.lower()
         return "slow" if self.n_slow >= SLOW_DOCUMENTS else None
 
-    def take(self, condition: str | None, at: float, epoch: float) -> Iterator[CameraFault]:
+    def take(self, condition: str | None, at: float, epoch: float | None) -> Iterator[CameraFault]:
         """Take the condition of now, None if all is well; yield a fault where one is due.
 
         Parameters
@@ -101,13 +104,13 @@ class FaultReports:
         at
             Seconds since the first document.
         epoch
-            The same in seconds since the epoch.
+            The same in seconds since the epoch; None where nobody knows.
         """
         if self.since is None:
             if condition is None:
                 return
             self.since, self.next_at = at, at + FIRST_REPORT
-            self.clock = datetime.fromtimestamp(epoch, UTC).isoformat(timespec="milliseconds")
+            self.clock = None if epoch is None else clock_of(epoch)
         if condition is None:
             if self.next_at > self.since + FIRST_REPORT:
                 yield self._fault(at, over=True)
@@ -119,8 +122,14 @@ class FaultReports:
             yield self._fault(at, over=False)
 
     def _fault(self, at: float, *, over: bool) -> CameraFault:
-        lasted = round(at - (self.since or 0.0), 3)
-        return CameraFault(self.source, self.clock, lasted, self.condition, over)
+        since = self.since or 0.0
+        lasted = round(at - since, 3)
+        return CameraFault(self.source, self.clock, since, lasted, self.condition, over)
+
+
+def clock_of(epoch: float) -> str:
+    """Return a date and time in ISO 8601, given seconds since the epoch."""
+    return datetime.fromtimestamp(epoch, UTC).isoformat(timespec="milliseconds")
 
 
 class SceneMonitor:

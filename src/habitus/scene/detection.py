@@ -13,6 +13,7 @@ from habitus.arrays import Array, Flags
 from habitus.corpus import Corpus
 from habitus.files import written_whole
 from habitus.model import TopicModel
+from habitus.rarity import counted
 from habitus.scene.detector import Detector, JudgedCorpus
 from habitus.scene.events import AbnormalWords, Event, EventJoiner, clock
 from habitus.scene.habit_model import HabitModel
@@ -105,7 +106,8 @@ class Detection:
     def summary(self) -> str:
         """Return how many alarms there were, beside how many normal footage brings."""
         n = len(self.events)
-        summary = f"{n or 'no'} alarm{'' if n < 2 else 's'} in {clock(self.seconds)} of video"
+        alarms = counted(n, "alarm") if n else "no alarm"
+        summary = f"{alarms} in {clock(self.seconds)} of video"
         if not self.judged.any():
             return f"{summary}: nothing moved enough to be judged"
         if n == 0:

@@ -167,6 +167,11 @@ class Event:
             return NO_CLOCK
         return int(clocks_since(parse_clock(self.local_time, "events"), 0.0))
 
+    @property
+    def quiet(self) -> bool:
+        """Whether it would be an alarm, but for its zone or for too many alarms before it."""
+        return not self.alarm and self.normality < self.threshold
+
     def to_json(self) -> dict[str, Any]:
         """Return the event as plain values, with the version of their meaning."""
         return {"habitus": "event", "version": SCHEMA, **asdict(self)}

@@ -13,6 +13,7 @@ from habitus.habits.evidence import CUES, GATHERINGS, REACH, TOGETHER
 from habitus.habits.hours import HOUR
 from habitus.habits.standing import StandingCounts, StandingEvidence
 from habitus.habits.turns import TURN, TurnCounts
+from habitus.rarity import counted
 from habitus.scene.habit_model import HabitJudgement, HabitModel
 from habitus.scene.localisation import (
     MOST_BOXES,
@@ -90,9 +91,10 @@ def find_unusual(
     names: SceneNames = UNNAMED,
 ) -> HabitFinding:
     """Return where a judged document of `clip` seconds is unusual, and why."""
+    unit = "second" if clip == 1.0 else "moment"
     stands, stood = judgement.standing_evidence, model.all_stood
     if judgement.by_standing and stands is not None and stood is not None:
-        return _find_standing(stands, stood, judgement, model, clip, names)
+        return _find_standing(stands, stood, judgement, model, clip, names, unit)
     cue, gathering = divmod(judgement.strongest, len(GATHERINGS))
     cue_name, by_turn = (*CUES, HOUR)[cue], judgement.turn_evidence if judgement.by_turn else None
     if by_turn is not None:
@@ -111,14 +113,15 @@ def find_unusual(
     where = names.place(boxes[0], v)
     if by_turn is not None and model.all_turns is not None:
         vote = int(heavy[excess[heavy].argmax()])
-        reason = _turn_reason(judgement, model.all_turns, v, vote, names)
+        reason = _turn_reason(judgement, model.all_turns, v, vote, names, unit)
         explanation = f"{where}: {_subject(boxes[0], v)} {reason}"
     elif gathering == 0 or _is_one(boxes[0], excess[heavy].sum() / excess.sum(), v):
-        explanation = f"{where}: {_subject(boxes[0], v)} {_reasons(judgement, model, cue, heavy)}"
+        reason = _reasons(judgement, model, cue, heavy, unit)
+        explanation = f"{where}: {_subject(boxes[0], v)} {reason}"
     else:
         everywhere = _is_everywhere(boxes, cells, excess, v)
         where = "all over the picture" if everywhere else names.place(_hull(boxes), v)
-        reason = _frame_reason(judgement, model, cue, everywhere=everywhere)
+        reason = _frame_reason(judgement, model, cue, unit, everywhere=everywhere)
         explanation = f"{reason}, {where}"
     members = np.concatenate(groups)
     order = members[np.argsort(-excess[members], kind="stable")]
@@ -132,6 +135,7 @@ def _find_standing(
     model: HabitModel,
     clip: float,
     names: SceneNames,
+    unit: str,
 ) -> HabitFinding:
     """Return where something stands for too long, and for how long anything stands there."""
     v, cells, none = model.vocabulary, evidence.cells, np.empty(0, dtype=np.int64)
@@ -146,7 +150,7 @@ def _find_standing(
         usual = "nothing stood before"
     elif longest > seconds:
         usual = "hardly anything stands as long"
-    seen = f"(in {round(stood.documents):,} moments)"
+    seen = f"(in {counted(round(stood.documents), unit, ',')})"
     said = f"something has stood for {_duration(seconds)}{since}; here {usual} {seen}"
     return HabitFinding(
         none,
@@ -264,40 +268,42 @@ def _alike(directions: Indices, seed: int, n_directions: int) -> Flags:
     return np.asarray(np.minimum(turn, n_directions - turn) <= n_directions // 6)
 
 
-def _reasons(judgement: HabitJudgement, model: HabitModel, cue: int, group: Indices) -> str:
+def _reasons(
+    judgement: HabitJudgement, model: HabitModel, cue: int, group: Indices, unit: str
+) -> str:
     """Say what is unusual about one thing; for cues together, the one or two heaviest."""
     excesses = judgement.evidence.excesses
     seed = int(group[excesses[group, cue].argmax()])
     if cue != TOGETHER:
-        return _reason(judgement, model, cue, seed)
+        return _reason(judgement, model, cue, seed, unit)
     shares = excesses[group, :TOGETHER].sum(axis=0)
     order = np.argsort(-shares, kind="stable")
     reasons = [
-        _reason(judgement, model, int(k), int(group[excesses[group, k].argmax()]))
+        _reason(judgement, model, int(k), int(group[excesses[group, k].argmax()]), unit)
         for k in order
         if k == order[0] or shares[k] >= ALSO * shares.sum()
     ]
     return " and ".join(reasons[:2])
 
 
-def _reason(judgement: HabitJudgement, model: HabitModel, cue: int, vote: int) -> str:
-    """Say what is unusual about one vote."""
+def _reason(judgement: HabitJudgement, model: HabitModel, cue: int, vote: int, unit: str) -> str:
+    """Say what is unusual about one vote, of documents that are called `unit`."""
     cell, direction, speed = (int(part[vote]) for part in judgement.votes)
     if cue == PLACE:
-        return _place_reason(model, cell)
+        return _place_reason(model, cell, unit)
     if cue == BY_HOUR:
-        return f"moving{_hour_reason(model, np.array([cell]), judgement.clock)}"
+        return f"moving{_hour_reason(model, np.array([cell]), judgement.clock, unit)}"
     if cue == DIRECTION:
         return _direction_reason(model, cell, direction)
     return _speed_reason(model, cell, direction, speed)
 
 
-def _place_reason(model: HabitModel, cell: int) -> str:
+def _place_reason(model: HabitModel, cell: int, unit: str) -> str:
     counts = model.all_counts
     times, n = counts.moving[cell], counts.n_documents
     if round(times) == 0:
-        return f"moving where nothing moved before (in {round(n):,} moments)"
-    seen = f"(in {round(times):,} of {round(n):,} moments)"
+        return f"moving where nothing moved before (in {counted(round(n), unit, ',')})"
+    seen = f"(in {round(times):,} of {counted(round(n), unit, ',')})"
     if times < HARDLY * n:
         return f"moving where hardly anything moves {seen}"
     if times < LITTLE * n:
@@ -306,7 +312,12 @@ def _place_reason(model: HabitModel, cell: int) -> str:
 
 
 def _turn_reason(
-    judgement: HabitJudgement, counts: TurnCounts, v: Vocabulary, vote: int, names: SceneNames
+    judgement: HabitJudgement,
+    counts: TurnCounts,
+    v: Vocabulary,
+    vote: int,
+    names: SceneNames,
+    unit: str,
 ) -> str:
     """Say how seldom a cell moves this way while the scene does as it does now."""
     ways, turn = WAYS[1::3], judgement.turn
@@ -321,11 +332,11 @@ def _turn_reason(
     n_behaviours = round(len(counts.documents) ** 0.5)
     if name := names.behaviour(turn % n_behaviours + 1):
         when = f"during {name}"
-    seen = f"in {round(counts.moved[cell, way, turn]):,} of {round(counts.documents[turn]):,}"
-    return f"moving {ways[way]} {when} ({seen} such moments)"
+    such = counted(round(counts.documents[turn]), f"such {unit}", ",")
+    return f"moving {ways[way]} {when} (in {round(counts.moved[cell, way, turn]):,} of {such})"
 
 
-def _hour_reason(model: HabitModel, cells: Indices, clock: int) -> str:
+def _hour_reason(model: HabitModel, cells: Indices, clock: int, unit: str) -> str:
     """Say how seldom cells move at this hour of the day, given the local minute.
 
     Where nothing ever moved in them at this hour, hours around it of which that is true are named.
@@ -334,19 +345,20 @@ def _hour_reason(model: HabitModel, cells: Indices, clock: int) -> str:
     days, when = [0, 1], ""
     if model.weeks_apart:
         days, when = [weekend], " at week-ends" if weekend else " on workdays"
-    counted = model.all_counts.hours[cells].sum(axis=0), model.all_counts.hour_documents
-    moved, documents_at = (counts.reshape(2, N_HOURS)[days].sum(axis=0) for counts in counted)
+    sums = model.all_counts.hours[cells].sum(axis=0), model.all_counts.hour_documents
+    moved, documents_at = (counts.reshape(2, N_HOURS)[days].sum(axis=0) for counts in sums)
     first, n = _quiet_hours(np.round(moved) + (np.round(documents_at) == 0), hour)
     hours = (first + np.arange(max(n, 1))) % N_HOURS
-    times, documents = moved[hours].sum(), documents_at[hours].sum() * len(cells)
+    times, documents = moved[hours].sum(), documents_at[hours].sum()
     between = f"between {hours[0]}:00 and {(hours[-1] + 1) % N_HOURS}:00{when}"
     at, rest = f" at {clock_text(clock)[-5:]}", moved.sum() - times
     if round(times) == 0:
-        return f"{at}, when nothing moved before here (in {round(documents):,} moments {between})"
-    share = times / max(documents, 1.0)
+        such = counted(round(documents), unit, ",")
+        return f"{at}, when nothing moved before here (in {such} {between})"
+    share = times / max(documents * len(cells), 1.0)
     usual = (times + rest) / max(documents_at.sum() * len(cells), 1.0)
     return (
-        f"{at}, when less moves here than usual (in {_share(share)} of the moments {between}, in "
+        f"{at}, when less moves here than usual (in {_share(share)} of the {unit}s {between}, in "
         f"{_share(usual)} of all)"
     )
 
@@ -390,7 +402,7 @@ def _speed_reason(model: HabitModel, cell: int, direction: int, speed: int) -> s
     here, nearby = _around(model.all_counts.speed[:, coarse], cell, model)
     seen = here.sum()
     if 0 < round(seen) < FEWEST:
-        times = f"{round(seen)} time{'' if round(seen) == 1 else 's'}"
+        times = counted(round(seen), "time")
         return f"{moving}, as hardly anything did there before ({times} nearby)"
     if round(seen) == 0:
         here, there = model.all_counts.speed[:, coarse].sum(axis=0), "in this scene"
@@ -400,23 +412,23 @@ def _speed_reason(model: HabitModel, cell: int, direction: int, speed: int) -> s
     if speed == usual:
         return f"{moving} at a usual speed"
     so, as_much = ("fast", here[speed:]) if speed > usual else ("slow", here[: speed + 1])
-    counted = f" {_times(as_much.sum(), seen, nearby, f'so {so} ')}" if seen else ""
+    how_often = f" {_times(as_much.sum(), seen, nearby, f'so {so} ')}" if seen else ""
     if v.speeds == 2:
-        return f"{moving} and {so}, where motion is usually {SLOW_OR_FAST[so == 'slow']}{counted}"
+        return f"{moving} and {so}, where motion is usually {SLOW_OR_FAST[so == 'slow']}{how_often}"
     ratio = SPEED_RATIO ** abs(speed - usual)
     if ratio < SLIGHTLY:
-        return f"{moving} somewhat {so}er than usual {there}{counted}"
+        return f"{moving} somewhat {so}er than usual {there}{how_often}"
     # The first and the last class of speed have no end: the ratio is at least that of the classes.
     open_ended = bool({speed, usual} & {0, v.speeds - 1})
     if so == "fast":
         about = "at least" if open_ended else "about"
-        return f"{moving} {about} {_ratio_in_words(ratio)} as fast as usual {there}{counted}"
+        return f"{moving} {about} {_ratio_in_words(ratio)} as fast as usual {there}{how_often}"
     about = "no more than" if open_ended else "about"
-    return f"{moving} at {about} {100 / ratio:.0f} % of the usual speed {there}{counted}"
+    return f"{moving} at {about} {100 / ratio:.0f} % of the usual speed {there}{how_often}"
 
 
 def _frame_reason(
-    judgement: HabitJudgement, model: HabitModel, cue: int, *, everywhere: bool
+    judgement: HabitJudgement, model: HabitModel, cue: int, unit: str, *, everywhere: bool
 ) -> str:
     """Say what is unusual about the whole frame, or about several things in a part of it."""
     cells, directions, speeds = judgement.votes
@@ -430,7 +442,7 @@ def _frame_reason(
         return "more motion than usual" if len(cells) > usual else "motion in less usual places"
     if cue == BY_HOUR:
         unusual = np.flatnonzero(judgement.evidence.excesses[:, cue])
-        return f"motion{_hour_reason(model, cells[unusual], judgement.clock)}"
+        return f"motion{_hour_reason(model, cells[unusual], judgement.clock, unit)}"
     if cue == DIRECTION:
         rare = model.habits.direction[cells, directions] > -np.log(RARE_WAY)
         many = "many" if rare.mean() >= MANY else "some"
@@ -467,7 +479,9 @@ def _around(counts: Array, cell: int, model: HabitModel) -> tuple[Array, bool]:
 
 def _times(times: float, n: float, nearby: bool, what: str = "") -> str:
     """Return a count in words; counts that fade are rounded."""
-    return f"({what}{round(times):,} of {round(n):,} times{' nearby' if nearby else ''})"
+    return (
+        f"({what}{round(times):,} of {counted(round(n), 'time', ',')}{' nearby' if nearby else ''})"
+    )
 
 
 def _ratio_in_words(ratio: float) -> str:

@@ -152,9 +152,7 @@ def learn_habits(
     places = _learn_places(votes, fleet, report)
     if places.prior is not None and not places.prior.fits(places.statistics[columns.judged]):
         places = _learn_places(votes, None, report)
-    by_turn = None
-    if turns is not None and len(corpus) * min(corpus.clip, 1.0) >= LEAST_SECONDS:
-        by_turn = _learn_turns(votes, turns, places)
+    by_turn = _learn_turns(votes, turns, places)
     stands = _learn_standing(votes, places.total, seed)
     cues = CueColumns(
         places.statistics,
@@ -260,8 +258,10 @@ class _TurnCue(NamedTuple):
     fit: ContextFit
 
 
-def _learn_turns(votes: "_FoldedVotes", turns: Turns, places: _Places) -> _TurnCue | None:
+def _learn_turns(votes: "_FoldedVotes", turns: Turns | None, places: _Places) -> _TurnCue | None:
     """Return what turns say; None where they hardly predict what was held out, or are none."""
+    if turns is None or len(votes.columns.judged) * min(votes.clip, 1.0) < LEAST_SECONDS:
+        return None
     v, counted_turns = votes.vocabulary, votes.of_usable(turns)
     folds = votes.faded(votes.sum(partial(_turn_counts_of, v, counted_turns), _ByFold({})))
     total, whole = reduce(add, folds), places.total

@@ -29,6 +29,7 @@ from habitus.model.model_file import (
     understood,
 )
 from habitus.progress import ProgressCallback
+from habitus.rarity import counted
 from habitus.scene.calibration import LAYOUTS as CALIBRATION_LAYOUTS
 from habitus.scene.calibration import Calibration, CalibrationSettings, IterationCounter, calibrate
 from habitus.scene.detector import Detector
@@ -85,8 +86,8 @@ class SceneModel:
 
     def __repr__(self) -> str:
         _, n_topics, n_behaviours = self.model.sizes
-        habits = self.habits and f", habits of {self.habits.all_counts.n_documents:.0f} documents"
-        return f"SceneModel({n_behaviours} behaviours, {n_topics} topics{habits or ''})"
+        sizes = f"{counted(n_behaviours, 'behaviour')}, {counted(n_topics, 'topic')}"
+        return f"SceneModel({sizes}{(self.habits and f', {self._habits_of()}') or ''})"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the sizes, and how long each behaviour lasts."""
@@ -99,16 +100,19 @@ class SceneModel:
         head = "<tr><th>behaviour</th><th>share of the time</th><th>lasts</th></tr>"
         return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>"
 
+    def _habits_of(self) -> str:
+        n_documents = 0.0 if self.habits is None else self.habits.all_counts.n_documents
+        return f"habits of {counted(round(n_documents), 'document')}"
+
     def summary(self) -> str:
         """Return sizes of the model, and of the footage it was learnt from, in one line."""
         _, n_topics, n_behaviours = self.model.sizes
-        learnt = f"learnt {n_behaviours} behaviours and {n_topics} topics"
-        if self.corpus is None and self.habits is not None:
-            return f"{learnt}; habits of {self.habits.all_counts.n_documents:.0f} documents"
+        learnt = f"learnt {counted(n_behaviours, 'behaviour')} and {counted(n_topics, 'topic')}"
         if self.corpus is None:
-            return learnt
+            return f"{learnt}; {self._habits_of()}" if self.habits is not None else learnt
+        documents = counted(len(self.corpus), "document")
         return (
-            f"{learnt} from {len(self.corpus)} documents ({self.corpus.n_tokens.sum():.10g} "
+            f"{learnt} from {documents} ({self.corpus.n_tokens.sum():.10g} "
             f"words): {self.model.score(spread_evenly(self.corpus)):.4f} nats per word"
         )
 

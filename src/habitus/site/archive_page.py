@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from habitus.errors import HabitusError
 from habitus.files import written_whole
-from habitus.rarity import DAY, duration_in_words, sentence
+from habitus.rarity import DAY, counted, duration_in_words, sentence
 from habitus.reporting.figures.moments import jpeg
 from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures
 from habitus.reporting.page.render import data_uri, stylesheet, template, version_facts
@@ -84,9 +84,8 @@ def write_archive_page(path: Path, folder: ArchiveFolder, overview: ArchiveOverv
 
 
 def _headline(overview: ArchiveOverview) -> str:
-    n, m = overview.alarms, len(overview.cameras)
-    cameras = f"{m} camera{'' if m == 1 else 's'}"
-    return f"{n or 'No'} alarm{'' if n == 1 else 's'} on {cameras}"
+    alarms = counted(overview.alarms, "alarm") if overview.alarms else "No alarms"
+    return f"{alarms} on {counted(len(overview.cameras), 'camera')}"
 
 
 def _lead(overview: ArchiveOverview) -> str:
@@ -142,8 +141,8 @@ def calendar_of(
         alarms,
         [(*place(n, 0, 1)[:2], f"{day:%d %b}") for n, day in enumerate(days) if n % every == 0],
         [(*place(0, hour, 1)[:2], f"{hour:02d}") for hour in range(0, 24, 6)],
-        f"{camera.hours:.1f} hours read, {camera.gap_hours:.1f} hours missing in {camera.gaps} "
-        f"gap(s), {camera.unread} recording(s) that cannot be read",
+        f"{camera.hours:.1f} hours read, {camera.gap_hours:.1f} hours missing in "
+        f"{counted(camera.gaps, 'gap')}, {counted(camera.unread, 'recording')} that cannot be read",
     )
 
 

@@ -17,7 +17,7 @@ from habitus.errors import FileError, HabitusError
 from habitus.files import work_folder, write_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
-from habitus.rarity import DAY
+from habitus.rarity import DAY, counted
 from habitus.scene import SceneModel, learn_scene
 from habitus.scene.fleet import WORTH, Fleet
 from habitus.schema import Count, NotNegative, Text
@@ -109,7 +109,7 @@ class Learning:
 
     def summary(self) -> str:
         """Return what was learnt, in one line."""
-        return f"learnt {len(self.learnt)} camera(s); {len(self.known)} had nothing new"
+        return f"learnt {counted(len(self.learnt), 'camera')}; {len(self.known)} had nothing new"
 
 
 def eras_of(shards: Sequence[RecordedShard]) -> list[Era]:
@@ -290,7 +290,8 @@ def _keep(
     if not learnt.contents:
         aside = [path for path in map(Path, learnt.damaged) if set_aside(path)]
         learning.damaged |= bool(aside)
-        text = learnt.reason or (f"{len(aside)} shard(s) are damaged" if aside else "")
+        damaged = f"damaged: {counted(len(aside), 'shard')}" if aside else ""
+        text = learnt.reason or damaged
         text = text or unseen_by_worker(learnt.damaged[0])
         learning.troubles.append(f"{camera.camera}: {text}")
         return

@@ -23,7 +23,6 @@ from habitus.files import write_file
 from habitus.jobs.fork_server import ForkServer
 from habitus.reporting.figures.drawing import EVENT, draw_boxes
 from habitus.reporting.figures.moments import WIDTH, still_thumbnail
-from habitus.scene.events import Event
 from habitus.scene.habit_model import HabitModel
 from habitus.site.journal import SiteEvent, file_event, filed_events
 from habitus.site.live_picture import jpeg
@@ -45,7 +44,6 @@ class PicturedEvent(NamedTuple):
 
     site_event: SiteEvent
     """Without files."""
-    event: Event
     vocabulary: Vocabulary
     habits: HabitModel | None
     still: Image | None
@@ -78,7 +76,7 @@ class Filing:
         """File an event as it is now; once an alarm is over, its clip follows."""
         event = pictured.site_event
         if event.kind == "ended" and event.alarm:
-            clip = replace(event, details={})
+            clip = replace(event, details=None)
             wait = 0.0 if self.recording else clip_due(event.start, event.end) - time.time()
             if self.recording is None:  # which would be judged again, with the same events
                 self._entries.add(lambda: file_event(self.folder / "clips", clip))
@@ -170,8 +168,8 @@ def cut(source: Path, start: float, end: float, output: Path) -> Clip | None:
 
 def _pictures(pictured: PicturedEvent) -> dict[str, bytes]:
     """Return the pictures of an event: plain with its boxes, and with all marks."""
-    event, still, v = pictured.event, pictured.still, pictured.vocabulary
-    if still is None:
+    event, still, v = pictured.site_event.details, pictured.still, pictured.vocabulary
+    if event is None or still is None:
         return {}
     size = (WIDTH, max(1, round(WIDTH * v.height / v.width)))
     plain = np.asarray(cv2.resize(still, size, interpolation=cv2.INTER_CUBIC), dtype=np.uint8)

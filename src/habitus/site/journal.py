@@ -8,63 +8,36 @@ twice changes nothing. While the database is away they wait.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from habitus.errors import FileError
 from habitus.files import write_file
-from habitus.rarity import unusualness
 from habitus.scene.events import Event
 from habitus.schema import decoded
 
 ORDER = {"started": 0, "ended": 1, "clip": 2}
 """In which order what is known of an event is taken."""
-OF_EVENT = "normality", "threshold", "probability", "rarity", "cue", "explanation", "behaviour"
-"""What an event with its place in a site has from `Event` as it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SiteEvent:
-    """An event with its place in a site, as journal, database, pages, API and messages have it.
+    """An event, whole, and its place in a site: what a camera's process knows of it.
 
-    A camera's process writes it when it starts, when it is over and once its clip is cut; the
-    database adds what people say of it.
+    It is written when the event starts, when it is over and once its clip is cut.
     """
-
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"use_attribute_docstrings": True}
 
     id: str
     """Given when it starts."""
     camera_id: str
-    camera: str = ""
-    """Name of the camera."""
     start: float
     """In seconds since the epoch, as all times."""
     end: float | None
     """None while it goes on."""
     peak: float
-    alarm: bool
-    """False for what only twice the budget would have raised."""
     at_half: bool = False
     """Whether half the budget would have raised it too."""
-    zone: str = ""
-    """Name of the zone that it is in, if any."""
-    quiet: bool = False
-    """Whether it would be an alarm, but for its zone or for too many alarms before it."""
-    normality: float
-    threshold: float
-    probability: float | None = None
-    rarity: str = ""
-    unusual: int = 0
-    """From 0, each minute, to 100, once a year."""
-    cue: str = ""
-    explanation: str
-    behaviour: int
-    offset: float | None = None
-    """Of a recording: seconds from its beginning."""
-    dated: bool = True
-    """False for a recording of which nobody knows when it was."""
     thumbnail: str | None = None
     """Name of a file in the camera's folder `events`, as are `heat` and `clip`."""
     heat: str | None = None
@@ -73,20 +46,8 @@ class SiteEvent:
     """Time of the first frame of its clip."""
     n_bytes: int = 0
     """Of these files."""
-    review: str | None = None
-    """normal, unusual, or None."""
-    reviewed: float | None = None
-    reviewer: str | None = None
-    silenced_by: str | None = None
-    """Event that was called normal, so that this one would not be raised."""
-    note: str = ""
-    """What people wrote about it."""
-    starred: bool = False
-    details: dict[str, Any] = field(default_factory=dict)
-    """As `habitus detect` writes it. Lists and messages have neither this nor the two below."""
-    newer: str | None = None
-    """Id of the next alarm, if there is one."""
-    older: str | None = None
+    details: Event | None
+    """The event; None beside a clip."""
 
     @classmethod
     def of(
@@ -111,14 +72,14 @@ class SiteEvent:
             start=start,
             end=start + (event.end - event.start) / speed if ended else None,
             peak=start + (event.peak - event.start) / speed,
-            alarm=event.alarm,
             at_half=event.alarm and event.normality < thresholds[0],
-            zone=event.zone,
-            quiet=not event.alarm and event.normality < event.threshold,
-            unusual=unusualness(event.probability),
-            details=event.to_json(),
-            **{name: getattr(event, name) for name in OF_EVENT},
+            details=event,
         )
+
+    @property
+    def alarm(self) -> bool:
+        """Whether it is an alarm; only alarms have clips."""
+        return self.details is None or self.details.alarm
 
     @property
     def kind(self) -> str:
@@ -138,7 +99,8 @@ class SiteEvent:
 
 def file_event(folder: Path, event: SiteEvent) -> str:
     """Write what is known of an event to a journal folder, and return the name of its file."""
-    write_file(folder / event.file_name, json.dumps(asdict(event), allow_nan=False).encode())
+    entry = {**vars(event), "details": event.details and event.details.to_json()}
+    write_file(folder / event.file_name, json.dumps(entry, allow_nan=False).encode())
     return event.file_name
 
 
@@ -149,19 +111,15 @@ def filed_events(folder: Path) -> Iterator[tuple[Path, SiteEvent | FileError]]:
             text = path.read_text(encoding="utf-8")
             if '"thresholds": ' in text:
                 text = json.dumps(_of_0_4(json.loads(text), path.parents[1].name))
-            yield path, decoded(text, SiteEvent)
+            yield path, decoded(text.replace('"details": {}', '"details": null'), SiteEvent)
         except (FileError, OSError, ValueError, KeyError, TypeError) as error:
             yield path, FileError(f"{path}: not an entry of the journal: {error}")
 
 
 def _of_0_4(entry: dict[str, Any], camera_id: str) -> dict[str, Any]:
-    """Return the fields of an event from an entry as 0.4 wrote it; a clip came without others."""
-    details, thresholds = entry["event"], entry["thresholds"]
-    same = {name: entry[name] for name in ("id", "start", "end", "peak", "alarm", "n_bytes")}
-    event = {"normality": 0.0, "threshold": 0.0, "explanation": "", "behaviour": 0} | {
-        name: value for name, value in details.items() if name in OF_EVENT
-    }
-    at_half = bool(entry["alarm"] and thresholds and event["normality"] < thresholds[0])
-    unusual = unusualness(event.get("probability"))
-    new = {"camera_id": camera_id, "clip_start": entry.get("clip_start"), "details": details}
-    return {**same, **entry["files"], **event, **new, "at_half": at_half, "unusual": unusual}
+    """Return an entry as 0.4 wrote it as one of today; a clip came without its event."""
+    event, thresholds, alarm = entry["event"], entry["thresholds"], entry["alarm"]
+    at_half = bool(event and alarm and thresholds and event["normality"] < thresholds[0])
+    details = {**event, "alarm": alarm} if event else None
+    new = {"camera_id": camera_id, "details": details, "at_half": at_half}
+    return {**entry, **entry["files"], **new}

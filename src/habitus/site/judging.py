@@ -216,7 +216,7 @@ class Judging(SceneNames):
             ended=ended,
             thresholds=self.zone_thresholds.get(event.zone, self.thresholds),
         )
-        self.filing.add(PicturedEvent(site_event, event, self.vocabulary, self.habits, still))
+        self.filing.add(PicturedEvent(site_event, self.vocabulary, self.habits, still))
         return site_event
 
     def _within_region(self, arrival: LiveDocument) -> LiveDocument:

@@ -18,6 +18,7 @@ from habitus.errors import HabitusError, InvalidInputError
 from habitus.files import write_file
 from habitus.model.inspection import matched_behaviours
 from habitus.progress import Progress
+from habitus.rarity import counted
 from habitus.reporting.summaries import summarise_model
 from habitus.scene import Event, SceneModel
 from habitus.scene.fleet import Fleet
@@ -115,8 +116,9 @@ def _fleet_note(scene: SceneModel, fleet: Fleet | None) -> Iterator[str]:
     """Yield a note where a model leans on other cameras."""
     if fleet is not None and scene.habits is not None and scene.habits.leans_on_fleet:
         yield (
-            f"how far normal footage goes was learnt from {fleet.n_cameras} other camera(s) as "
-            "well: this one has less than half an hour of it"
+            "how far normal footage goes was learnt from "
+            f"{counted(fleet.n_cameras, 'other camera')} as well: this one has less than half an "
+            "hour of it"
         )
 
 
@@ -138,8 +140,8 @@ def _accepted_note(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> Ite
     _, n_unfit = with_accepted(scene, accepted)
     if n_unfit:
         yield (
-            f"{n_unfit} event(s) that were called normal do not count any more: they were seen "
-            "with another frame size or mask"
+            f"{counted(n_unfit, 'event')} called normal, but seen with another frame size or mask: "
+            "not counted any more"
         )
 
 

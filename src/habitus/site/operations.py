@@ -128,7 +128,8 @@ def learn_archive(
     settings = _archive_settings(
         folder, patterns, timezone, documents or DocumentSettings(), reading.fast
     )
-    recordings = _recordings(settings, cameras)
+    notes: list[str] = []
+    recordings = _recordings(settings, cameras, notes)
     options = {**learning.model_options(), "half_life": half_life}
     with folder.alone(), open_workers(reading.cluster, reading.jobs) as workers:
         folder.put_settings(settings)
@@ -155,6 +156,7 @@ def learn_archive(
             )
             if not models.damaged:
                 break
+    models.notes[:0] = notes
     return ArchiveLearning(came, models, overview_of(folder))
 
 
@@ -201,7 +203,8 @@ def detect_archive(
     archive = _archive_at(folder)
     settings = archive.settings()
     with archive.alone(), open_workers(cluster, jobs) as workers:
-        recordings = [] if settings is None else _recordings(settings, (), strict=False)
+        notes: list[str] = []
+        recordings = [] if settings is None else _recordings(settings, (), notes, strict=False)
         zone = None if settings is None else settings["timezone"]
         detection = ArchiveDetection()
         for first in (True, False):  # again where shards were damaged, as for learning
@@ -222,6 +225,7 @@ def detect_archive(
                 break
         rank_moments(archive.cameras(), detection, timezone=zone)
         note_bars(archive.cameras(cameras), detection, workers)
+        detection.notes[:0] = notes
         write_moments(archive, detection, recordings, workers, progress=progress)
     return detection
 
@@ -296,10 +300,10 @@ def _archive_settings(
 
 
 def _recordings(
-    settings: ArchiveSettings, cameras: Sequence[str], *, strict: bool = True
+    settings: ArchiveSettings, cameras: Sequence[str], notes: list[str], *, strict: bool = True
 ) -> list[Recording]:
-    """Return the recordings that there are now; unless strict, there may be none left."""
+    """Return the recordings that there are, noting files passed over; unless strict, maybe none."""
     patterns = [Pattern(text) for text in settings["patterns"]]
     if not strict:
         patterns = [pattern for pattern in patterns if pattern.files()]
-    return find_recordings(patterns, timezone=settings["timezone"], cameras=cameras)
+    return find_recordings(patterns, timezone=settings["timezone"], cameras=cameras, notes=notes)

@@ -6,7 +6,7 @@ from datetime import datetime, tzinfo
 from itertools import pairwise
 from typing import Any
 
-from habitus.rarity import DAY, HOUR, duration_in_words
+from habitus.rarity import DAY, HOUR, counted, duration_in_words
 from habitus.scene.events import Event
 from habitus.site.camera_models import Era, ModelRecord, eras_of, learnt_of
 from habitus.site.pattern import CLOCK, zone_of
@@ -102,12 +102,12 @@ class ArchiveOverview:
 
     def summary(self) -> str:
         """Return the archive in one line."""
-        n = len(self.cameras)
+        cameras = counted(len(self.cameras), "camera")
+        alarms = counted(self.alarms, "alarm") if self.alarms else "no alarms"
         size = sum(camera.n_bytes for camera in self.cameras)
         return (
-            f"{n} camera{'' if n == 1 else 's'}, {self.hours:.1f} hours read ({size / 1e6:.1f} MB "
-            f"of documents); {len(self.in_trouble) or 'none'} in trouble; {self.alarms or 'no'} "
-            f"alarm{'' if self.alarms == 1 else 's'}"
+            f"{cameras}, {self.hours:.1f} hours read ({size / 1e6:.1f} MB "
+            f"of documents); {len(self.in_trouble) or 'none'} in trouble; {alarms}"
         )
 
     def to_json(self) -> dict[str, Any]:

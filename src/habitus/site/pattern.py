@@ -15,7 +15,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from habitus.errors import InvalidInputError
-from habitus.rarity import DAY
+from habitus.rarity import DAY, counted
 from habitus.site.places import FoundFile, Place, place_of
 from habitus.video.source import redacted
 
@@ -134,6 +134,11 @@ recording, by {date} or by {year}, {month} and {day}
             return None
         return match.groupdict().get("camera", ONE_CAMERA), start
 
+    def camera_of(self, path: str) -> str | None:
+        """Return the camera of a path that matches, whether or not there is such a time."""
+        match = self.regex.fullmatch(path)
+        return None if match is None else match.groupdict().get("camera", ONE_CAMERA)
+
     def files(self) -> list[FoundFile]:
         """Return the files that match, whether or not their names make sense."""
         return self.place.files(_glob(self.place.path))
@@ -174,25 +179,42 @@ def _glob(path: str) -> str:
 
 
 def find_recordings(
-    patterns: Sequence[Pattern], *, timezone: str | None = None, cameras: Sequence[str] = ()
+    patterns: Sequence[Pattern],
+    *,
+    timezone: str | None = None,
+    cameras: Sequence[str] = (),
+    notes: list[str] | None = None,
 ) -> list[Recording]:
     """Return the recordings that patterns name; of all cameras if none is named.
 
     `timezone` is that which recordings are named in, such as "Europe/Berlin"; that of this machine
-    if None. InvalidInputError if a pattern matches nothing, two files are of the same time of one
+    if None. To `notes` is added which files are passed over, a line for each camera.
+    InvalidInputError if a pattern matches nothing, two files are of the same time of one
     camera, or a camera that is wanted is not there.
     """
     zone, recordings = zone_of(timezone), list[Recording]()
+    passed_over: dict[str, list[str]] = {}
     for pattern in patterns:
+        files = pattern.files()
         matches = [
             Recording(camera, clock.strftime(CLOCK), start, file)
-            for file in pattern.files()
+            for file in files
             for camera, clock in _named(pattern, file)
             for start in _seconds(clock, zone)
         ]
         if not matches:
             raise _unusable(f"{redacted(pattern.text)} matches no file: {pattern.nearest()}")
         recordings += matches
+        taken = {recording.file.path for recording in matches}
+        for path in (file.path for file in files if file.path not in taken):
+            if (camera := pattern.camera_of(path)) and not camera.startswith("."):
+                passed_over.setdefault(camera, []).append(pattern.place.shown(path))
+    if notes is not None:
+        notes += (
+            _passed_over(camera, names)
+            for camera, names in sorted(passed_over.items())
+            if not cameras or camera in cameras
+        )
     unknown = sorted(set(cameras) - {recording.camera for recording in recordings})
     if unknown:
         names = ", ".join(sorted({recording.camera for recording in recordings}))
@@ -206,6 +228,15 @@ def find_recordings(
     recordings.sort(key=lambda recording: (recording.camera, recording.start, recording.name))
     _check_single(recordings)
     return recordings
+
+
+def _passed_over(camera: str, names: Sequence[str]) -> str:
+    """Return a line about files whose names match, with a date or hour that there is not."""
+    shown = ", ".join(sorted(names)[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+    return (
+        f"{camera}: passed over {counted(len(names), 'file')} with no date and time that there is "
+        f"in the name: {shown}"
+    )
 
 
 def _put_back(recordings: Sequence[Recording], zone: tzinfo | None) -> Iterator[Recording]:

@@ -30,7 +30,7 @@ from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.files import write_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
-from habitus.rarity import DAY, HOUR, duration_in_words
+from habitus.rarity import DAY, HOUR, counted, duration_in_words
 from habitus.scene import Detector, Event, SceneModel, events_by_line
 from habitus.scene.camera_check import CameraCheck
 from habitus.scene.detection import is_one_thing, most_unusual, unusual_documents
@@ -156,10 +156,12 @@ class ArchiveDetection:
         n = len(self.alarms)
         if not self.n_cameras:
             return "no alarms: nothing could be judged"
+        alarms = counted(n, "alarm") if n else "no alarms"
         return (
-            f"{n or 'no'} alarm{'' if n == 1 else 's'} in {hours_in_words(self.seconds / HOUR)} of "
-            f"{self.n_cameras} camera(s); expected false alarms: {self.expected_false_alarms:.2g} "
-            f"(budget {self.alerts_per_day:g} per day for all cameras)"
+            f"{alarms} in {hours_in_words(self.seconds / HOUR)} of "
+            f"{counted(self.n_cameras, 'camera')}; expected false alarms: "
+            f"{self.expected_false_alarms:.2g} (budget {self.alerts_per_day:g} per day for all "
+            "cameras)"
         )
 
 

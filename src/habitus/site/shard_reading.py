@@ -22,7 +22,7 @@ from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
-from habitus.rarity import HOUR
+from habitus.rarity import HOUR, counted
 from habitus.scene.events import clock
 from habitus.schema import shortened
 from habitus.site.pattern import CLOCK, Recording
@@ -96,7 +96,7 @@ class Reading:
 
     def summary(self) -> str:
         """Return what was read, in one line."""
-        text = f"read {self.n_read} recording(s), {self.seconds / HOUR:.1f} hours"
+        text = f"read {counted(self.n_read, 'recording')}, {self.seconds / HOUR:.1f} hours"
         if self.n_read:
             text += f", into {self.n_bytes / 1e6:.1f} MB of documents"
         return f"{text}; {self.n_known} known before"

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -30,8 +30,15 @@ from habitus.inputs import (
     load_detector,
     settings_of,
 )
+from habitus.rarity import counted
 from habitus.scene.camera_check import CameraCheck
-from habitus.scene.camera_monitor import REPORT_EVERY, CameraFault, FaultReports, SceneMonitor
+from habitus.scene.camera_monitor import (
+    REPORT_EVERY,
+    CameraFault,
+    FaultReports,
+    SceneMonitor,
+    clock_of,
+)
 from habitus.scene.detector import Detector, Judgement
 from habitus.scene.events import Event, EventJoiner
 from habitus.scene.scene_model import SceneModel
@@ -215,7 +222,8 @@ def _with_log(
     yield from (Notice(f"not written to {output}: {line}", time.time()) for line in unwritten)
     if unwritten:
         raise InvalidInputError(
-            f"{len(unwritten)} event(s) could not be written to {output}", parameter="output"
+            f"{counted(len(unwritten), 'event')} could not be written to {output}",
+            parameter="output",
         )
 
 
@@ -228,8 +236,9 @@ def _with_thumbnail(
     vocabulary = detector.model.vocabulary_
     if ended.still is None or vocabulary is None:
         return ended, None
-    folder = output.with_name(f"{output.stem}-thumbnails")
-    name = f"{(ended.event.clock or '').replace(':', '')}.jpg"
+    folder, event = output.with_name(f"{output.stem}-thumbnails"), ended.event
+    begun = event.clock or f"{Path(event.source).stem}-{event.start:.3f}"
+    name = f"{begun.replace(':', '')}.jpg"
     drawn = still_thumbnail(ended.event, ended.still, vocabulary, detector.habits)
     event = replace(ended.event, thumbnail=f"{folder.name}/{name}")
     return ended._replace(event=event), Thumbnail(folder / name, drawn)
@@ -247,10 +256,11 @@ def watch_events(
 ) -> Iterator[Happening | None]:
     """Yield what happens at the camera of a site of one, in memory, until `stop` is set.
 
-    Times of events are seconds since the first document; `clock` is the time of day. A source is
-    found again after `patience` seconds without a frame. Where a `camera` is given, only views that
-    show the scene of the model are judged; a file must show it. Alarms that were `raised` before
-    count against the budget. To end, set `stop`, and exhaust or close the iterator.
+    Times of events are seconds since the first document; `clock` is the time of day, None of a
+    file. A source is found again after `patience` seconds without a frame. Where a `camera` is
+    given, only views that show the scene of the model are judged; a file must show it. Alarms that
+    were `raised` before count against the budget. To end, set `stop`, and exhaust or close the
+    iterator.
     """
     for note in detector.notes:
         yield Notice(note, time.time())
@@ -303,7 +313,8 @@ class Observer:
             self.condition = condition
             yield Notice(f"{self.name}: {CONDITIONS[condition]}", arrival.time)
         fault, self.latest = self.faults.named(condition, document.n_frames), arrival.seconds
-        yield from self.faults.take(fault, arrival.seconds, arrival.time)
+        epoch = arrival.time if self.live else None
+        yield from self.faults.take(fault, arrival.seconds, epoch)
         before, usable = self.joiner.open, condition is Condition.USABLE
         clock = minute_of(arrival.time) if self.live else NO_CLOCK
         judgement = self.detector.step(
@@ -361,8 +372,7 @@ class Observer:
             self.still = None
 
     def _timed(self, event: Event) -> Event:
-        start = datetime.fromtimestamp(self.started_at, UTC)
-        return replace(event, clock=start.isoformat(timespec="milliseconds"))
+        return replace(event, clock=clock_of(self.started_at)) if self.live else event
 
 
 CONDITIONS = {

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import av.error
 
 from habitus.errors import VideoError
+from habitus.rarity import counted
 from habitus.video.opening import open_container, reason_of, silence_of
 from habitus.video.source import Source, image_paths
 from habitus.video.timeline import AHEAD, MOST_REORDERED, StreamClock, Timeline
@@ -244,7 +245,8 @@ class PictureDecoder:
                 picture.pts = self.timeline.shown(picture)
                 yield picture
         if damaged:
-            self.notes.append(f"{damaged} damaged packet(s) were skipped")
+            were = "was" if damaged == 1 else "were"
+            self.notes.append(f"{counted(damaged, 'damaged packet')} {were} skipped")
         self.notes += self.timeline.notes()
 
     def _of_codec_before(self, packet: Any) -> list[Any]:

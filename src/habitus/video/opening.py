@@ -51,6 +51,8 @@ FURTHER_FORMATS = {"rtp": "rtp,sdp", "rtsp": "rtsp", "rtsps": "rtsp"}
 WEB, RTSP = frozenset(["http", "https"]), frozenset(["rtsp", "rtsps"])
 # How files start that name others.
 STARTS_OF_LISTS = (b"#EXTM3U", b"ffconcat", b"<?xml", b"v=0")
+# What the first part of an MP4 or QuickTime file is called, unless it is the index itself.
+FIRST_BOXES = frozenset([b"ftyp", b"wide", b"free", b"skip", b"mdat"])
 # What FFmpeg says to a redirection, which it is told not to follow, and to a playlist.
 LEADING_ON = (av.error.OSError, av.error.ArgumentError)
 UNREACHABLE = (
@@ -127,10 +129,32 @@ def _reason(source: Source, error: Exception) -> str:
         if ours := re.search(rb'"habitus":"(\w+)"', start):
             cut = "" if kind_of(source.address) else ", and not a complete one"
             return f"it is a habitus {ours[1].decode()} file{cut}"
+        if _lacks_index(Path(source.address)):
+            return (
+                "it lacks the index (moov) that ends an MP4 file: it was cut short, or is still "
+                "being written; copy it anew, or repair it with a tool such as untrunc"
+            )
     reason = reason_of(error)
     if source.url.startswith("rtsp") and isinstance(error, av.error.ArgumentError):
         return f"{reason} (a redirection is followed only where other_hosts allows it)"
     return reason
+
+
+def _lacks_index(path: Path) -> bool:
+    """Return whether a file begins as MP4 or QuickTime, and none of its boxes is an index."""
+    at = 0
+    with path.open("rb") as file:
+        while len(header := file.read(16)) >= 8:
+            size, kind = int.from_bytes(header[:4], "big"), header[4:8]
+            if kind == b"moov" or (at == 0 and kind not in FIRST_BOXES):
+                return False
+            if size == 1:  # the size follows, as it is larger
+                size = int.from_bytes(header[8:], "big")
+            at += size
+            if size < 8:  # up to the end; or no size
+                break
+            file.seek(at)
+    return at > 0
 
 
 def _av_opened(source: Source, stack: ExitStack) -> Any:

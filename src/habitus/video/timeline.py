@@ -14,6 +14,8 @@ from itertools import islice, pairwise, takewhile
 from statistics import median
 from typing import Any
 
+from habitus.rarity import counted
+
 # Codecs that may store frames in another order than they are shown in.
 REORDERING_CODECS = frozenset(
     ["cavs", "h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4", "rv40", "vc1", "vvc", "wmv3"]
@@ -341,11 +343,12 @@ class Timeline:
         """Yield what was mended, for a person."""
         for jumps, meaning in ((self._gaps, "a gap"), (self._jumps, "taken for no gap")):
             if jumps.n:
-                more = f" and {jumps.n - 1} more time(s)" if jumps.n > 1 else ""
+                more = f" and {counted(jumps.n - 1, 'more time')}" if jumps.n > 1 else ""
                 at = f"at {self.clock.at(jumps.pts):.2f} s"
                 yield f"the time jumps by {jumps.seconds:+.7g} s {at}{more}: {meaning}"
         if self._n_wrong:
-            yield f"{self._n_wrong} frame(s) had a wrong timestamp: they are put between the others"
+            frames = counted(self._n_wrong, "frame")
+            yield f"{frames} had a wrong timestamp: put between the others"
 
 
 def _stamped_as_stored(packet: Any) -> Any:

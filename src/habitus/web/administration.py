@@ -49,15 +49,18 @@ from habitus.web.database import (
     Setting,
     Token,
     User,
+    searched,
 )
 from habitus.web.preferences import read_preferences, write_preferences, write_wall
 from habitus.web.security import OWNER, PASSWORDS, Actor, digest, new_token
 from habitus.web.server import Console
 from habitus.web.server_settings import REMOVED
-from habitus.web.store import latest_learning, searched, write_audit
+from habitus.web.store import latest_learning, write_audit
 
 T = TypeVar("T", User, Token, Channel)
 
+LEFT_OUT = "=***"
+"""What an address that is shown has in place of a password."""
 SEPARATE = {"address", "upload", "username", "password"}
 """What is given of a camera and is no column of its row."""
 
@@ -268,6 +271,11 @@ def _check_source(
         if not (uploaded or options.get("local")):
             raise HttpError(403, "files are uploaded, or named in cameras.toml")
         return
+    if LEFT_OUT in address:
+        raise InvalidInputError(
+            "the address has *** where a password was left out: write it there",
+            parameter="address",
+        )
     with suppress(VideoError):
         habitus.check_address(address, local=bool(options.get("local")))
 

@@ -19,12 +19,12 @@ from pydantic_core import PydanticCustomError
 from sqlalchemy import inspect
 
 from habitus.errors import HabitusError, InvalidInputError
-from habitus.site.journal import SiteEvent
 from habitus.web.database import (
     AuditEntry,
     Base,
     CameraRow,
     Channel,
+    EventRow,
     LearningRow,
     Role,
     Token,
@@ -289,8 +289,11 @@ def with_columns(row: type[Base], *, but: str = "") -> Callable[[type[M]], type[
     def completed(kind: type[M]) -> type[M]:
         hints = get_type_hints(row)
         hidden = {*but.split(), *kind.model_fields}
-        shown = [key for key in inspect(row).columns.keys() if key not in hidden]  # noqa: SIM118
-        fields: dict[str, Any] = {key: (get_args(hints[key])[0], ...) for key in shown}
+        fields: dict[str, Any] = {
+            key: (get_args(hints[key])[0], Field(description=column.doc))
+            for key, column in inspect(row).columns.items()
+            if key not in hidden
+        }
         return create_model(kind.__name__, __base__=kind, __doc__=kind.__doc__, **fields)
 
     return completed
@@ -398,6 +401,24 @@ class NamedBehaviours(ResponseBody):
     names: dict[int, str]
 
 
+@with_columns(EventRow, but="details hour words signature clip_bytes")
+class EventSummary(ResponseBody):
+    """An event, as lists have it."""
+
+    id: str = Field(description="Given when it starts.")
+    camera_id: str
+    camera: str = Field(description="Name of the camera.")
+    dated: bool = Field(description="False for a recording of which nobody knows when it was.")
+
+
+@with_columns(EventRow, but="hour words signature clip_bytes")
+class EventDetails(EventSummary):
+    """An event and all that is known of it."""
+
+    newer: str | None = Field(description="Id of the next alarm, if there is one.")
+    older: str | None
+
+
 class CameraTimeline(ResponseBody):
     """How usual a camera's view was, in columns of the same length."""
 
@@ -408,7 +429,7 @@ class CameraTimeline(ResponseBody):
     names: list[NamedBehaviours] = Field(
         description="What people call behaviours, by the time since when a model is in use."
     )
-    events: list[SiteEvent]
+    events: list[EventSummary]
     troubles: list[TimelineSpan]
 
 
@@ -438,14 +459,14 @@ class BehaviourChanges(RequestBody):
 class EventList(ResponseBody):
     """Events, the newest first."""
 
-    events: list[SiteEvent]
+    events: list[EventSummary]
     next: str | None = Field(description="Send it as `before` for the next part.")
 
 
 class SimilarEvent(ResponseBody):
     """A past event that is like another one."""
 
-    card: SiteEvent
+    card: EventSummary
     similarity: float = Field(description="Cosine, up to 1.")
 
 
@@ -461,7 +482,7 @@ class ReviewOutcome(ResponseBody):
     event_id: str
     camera_id: str
     verdict: str | None = Field(description="normal, unusual, or null once it was undone.")
-    silenced: list[SiteEvent] = Field(description="Recent alarms it would have silenced.")
+    silenced: list[EventSummary] = Field(description="Recent alarms it would have silenced.")
     note: str = Field(description="Why nothing could be learnt from it, if so.")
 
 

@@ -25,7 +25,7 @@ from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.files import checked_path, written_whole
 from habitus.schema import Count, Time, decoded
 from habitus.web.database import Base, CameraRow, Database, EventRow, database_errors
-from habitus.web.migrations import copy_database, revision_of, upgrade
+from habitus.web.migrations import copy_database, newest, revision_of, upgrade
 from habitus.web.server_settings import ServerSettings
 from habitus.web.vault import Vault
 
@@ -212,8 +212,9 @@ def check(file: Path, settings: ServerSettings) -> None:
         raise FileError(f"the disk has no room for what it holds ({n_bytes / 1e6:.0f} MB)")
     with tempfile.TemporaryDirectory(prefix="restore-", dir=settings.data) as folder:
         restore(file, Path(folder, "data"))
-        with closing(Database.in_folder(Path(folder, "data"))) as database:
+        with database_errors(), closing(Database.in_folder(Path(folder, "data"))) as database:
             upgrade(database)
+            _check_columns(database)
         Vault.of_file(Path(folder, "data", "secret.key"))
 
 
@@ -225,6 +226,8 @@ def put_in_place(settings: ServerSettings) -> str:
     one rename.
     """
     data, file = settings.data, waiting(settings)
+    for part in data.glob("restore.*.part"):  # of an upload that was interrupted
+        part.unlink(missing_ok=True)
     filling, filled, arriving = (data / f"restore.{word}" for word in ("new", "old", "now"))
     shutil.rmtree(filling, ignore_errors=True)
     if not (filled.exists() or arriving.exists()):
@@ -305,12 +308,27 @@ def _restore_tables(settings: ServerSettings, revision: str) -> None:
     shutil.rmtree(folder)
 
 
+def _check_columns(database: Database) -> None:
+    """Raise `FileError` if a table or a column is missing."""
+    found = inspect(database.engine)
+    present = set(found.get_table_names())
+    for table in Base.metadata.sorted_tables:
+        has = {c["name"] for c in found.get_columns(table.name)} if table.name in present else set()
+        if missing := {column.name for column in table.columns} - has:
+            raise FileError(
+                f"not a complete backup of habitus: {table.name} of its database has no "
+                f"{min(missing)}"
+            )
+
+
 def _check_rows(settings: ServerSettings) -> None:
-    """Raise `FileError` if a row names a folder or a file that is none of its camera."""
+    """Raise `FileError` if a column is missing, or a row names a file of others."""
     cameras = select(CameraRow.id, func.coalesce(CameraRow.model, "model-1.habitus"))
     files = (EventRow.thumbnail, EventRow.heat, EventRow.clip)
     events = (select(EventRow.camera_id, "events/" + func.coalesce(file, "x")) for file in files)
     with closing(Database.of(settings)) as database, database.session() as session:
+        if revision_of(database) == newest():
+            _check_columns(database)
         for query in (cameras, *events):
             for camera, file in session.execute(query.distinct()):
                 if not NAMES.fullmatch(name := f"cameras/{camera}/{file}"):

@@ -4,8 +4,10 @@ import json
 import math
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import unquote, urlsplit
 
 from fastapi import APIRouter, Depends, Form, Query, Response
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse
@@ -35,7 +37,7 @@ from habitus.web.answers import (
     SnoozeRequest,
     WallLayout,
 )
-from habitus.web.database import WHOLE, CameraRow
+from habitus.web.database import CameraRow
 from habitus.web.outbox import snoozed_until
 from habitus.web.preferences import arranged, read_wall, write_wall
 from habitus.web.rendering import (
@@ -317,15 +319,38 @@ def _edit_page(
     error: HabitusError | None = None,
 ) -> HTMLResponse:
     """Show the form of a camera; after an error with what was typed, but for passwords."""
-    given = {name: form.get(name, "") for name in FIELDS} | {"password": ""}
+    given, again = _shown_again({name: form.get(name, "") for name in FIELDS})
     return page(
         "edit.html",
         problem=error,
         camera=camera,
-        given=given | {"address": habitus.redacted(given["address"])},
+        given=given,
+        again=again,
         makers=onvif.PATHS,
         ready=camera is not None and has_picture(page.console, camera.id),
     )
+
+
+def _shown_again(typed: dict[str, str]) -> tuple[dict[str, str], set[str]]:
+    """Return what was typed without passwords, and the fields where they have to be given again.
+
+    >>> given, again = _shown_again({"address": "rtsp://me:s3cret@10.0.4.11/1", "password": ""})
+    >>> given["address"], given["username"], again
+    ('rtsp://10.0.4.11/1', 'me', {'password'})
+    """
+    shown = habitus.redacted(typed["address"])
+    again = {"password"} if typed["password"] else set()
+    if administration.LEFT_OUT in shown:
+        again.add("address")
+    user = ""
+    if "@" in typed["address"] and "@" not in shown:
+        with suppress(ValueError):
+            parts = urlsplit(typed["address"])
+            user = unquote(parts.username or "")
+        if not user or parts.password is not None:
+            again.add("password")
+    user = typed.get("username") or user
+    return typed | {"address": shown, "username": user, "password": ""}, again
 
 
 def _behaviours(console: Console, camera: CameraRow) -> list[dict[str, Any]]:
@@ -500,7 +525,7 @@ def play_recent(
     return Response(stretch.data, 200, headers, f'video/mp4; codecs="{stretch.codec}"')
 
 
-@api.get("/cameras/{camera}/timeline", response_model_exclude={"events": {"__all__": WHOLE}})
+@api.get("/cameras/{camera}/timeline")
 def show_timeline(
     console: ThisConsole,
     actor: Viewer,

@@ -4,12 +4,12 @@ All times are seconds since the epoch. `migrations` brings a database of any ver
 tables; a change here needs a migration there.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast
 
 from sqlalchemy import (
     JSON,
@@ -22,16 +22,23 @@ from sqlalchemy import (
     UniqueConstraint,
     create_engine,
     event,
-    or_,
 )
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.hybrid import hybrid_property
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
+from sqlalchemy.orm import (
+    DeclarativeBase,
+    Mapped,
+    Session,
+    defer,
+    mapped_column,
+    relationship,
+    sessionmaker,
+)
 
 import habitus
 from habitus.errors import FileError
-from habitus.site.journal import SiteEvent
+from habitus.rarity import unusualness
 from habitus.web.server_settings import ServerSettings
 
 T = TypeVar("T")
@@ -41,6 +48,11 @@ P = ParamSpec("P")
 MOST_THREADS = 40
 # Seconds that a writer waits for another one (SQLite).
 PATIENCE = 10.0
+# Columns that are what an event says of itself.
+OF_EVENT = (
+    *("alarm", "zone", "quiet", "normality", "threshold", "probability", "rarity", "cue"),
+    *("explanation", "behaviour"),
+)
 # What events are filtered by.
 FILTERED = (
     *("review", "silenced_by", "cue", "at_half", "unusual", "hour", "end", "starred"),
@@ -207,7 +219,10 @@ class CameraRow(Base):
 
 
 class EventRow(Base):
-    """A `SiteEvent`, and what it is found by."""
+    """An event with its place in a site and what people say of it.
+
+    `details` is the event, whole. Lists are found by columns, and shown from columns alone.
+    """
 
     __tablename__ = "events"
     # Lists are filtered within an index, so that only the rows that are shown are read.
@@ -218,18 +233,20 @@ class EventRow(Base):
         Index("ix_events_camera_alarm_start", "camera_id", "alarm", "start", "id", *FILTERED),
         Index("ix_events_camera_bytes", "camera_id", "n_bytes", "clip_bytes"),
         Index("ix_events_words", "alarm", "start", "id", *FILTERED, "camera_id", "words"),
-        Index("ix_events_unusual", "alarm", "unusual", "start", "id", "camera_id"),
+        Index("ix_events_named", "alarm", "cue", "zone"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     camera_id: Mapped[str] = mapped_column(ForeignKey("cameras.id", ondelete="CASCADE"))
-    start: Mapped[float]
-    end: Mapped[float | None]
+    start: Mapped[float] = mapped_column(doc="In seconds since the epoch, as all times.")
+    end: Mapped[float | None] = mapped_column(doc="None while it goes on.")
     peak: Mapped[float]
-    alarm: Mapped[bool]
-    at_half: Mapped[bool] = mapped_column(default=False)
-    zone: Mapped[str] = mapped_column(default="")
-    quiet: Mapped[bool] = mapped_column(default=False)
+    alarm: Mapped[bool] = mapped_column(doc="False for what only twice the budget had raised.")
+    at_half: Mapped[bool] = mapped_column(default=False, doc="Raised by half the budget too.")
+    zone: Mapped[str] = mapped_column(default="", doc="Name of the zone that it is in, if any.")
+    quiet: Mapped[bool] = mapped_column(
+        default=False, doc="An alarm, but for its zone or for too many alarms before it."
+    )
     normality: Mapped[float]
     threshold: Mapped[float]
     probability: Mapped[float | None]
@@ -237,41 +254,58 @@ class EventRow(Base):
     cue: Mapped[str]
     explanation: Mapped[str]
     behaviour: Mapped[int]
-    thumbnail: Mapped[str | None]
+    thumbnail: Mapped[str | None] = mapped_column(doc="File name, as are `heat` and `clip`.")
     heat: Mapped[str | None]
     clip: Mapped[str | None]
-    clip_start: Mapped[float | None]
-    n_bytes: Mapped[int]
-    """Of its files, with the clip."""
+    clip_start: Mapped[float | None] = mapped_column(doc="Time of the first frame of its clip.")
+    n_bytes: Mapped[int] = mapped_column(doc="Of these files.")
     clip_bytes: Mapped[int] = mapped_column(default=0)
-    review: Mapped[str | None]
+    review: Mapped[str | None] = mapped_column(doc="normal, unusual, or None.")
     reviewed: Mapped[float | None]
     reviewer: Mapped[str | None]
-    silenced_by: Mapped[str | None]
-    unusual: Mapped[int] = mapped_column(default=0)
-    """From 0 (each minute) to 100 (once a year or less); see `habitus.rarity`."""
+    silenced_by: Mapped[str | None] = mapped_column(doc="Event whose review made it needless.")
+    unusual: Mapped[int] = mapped_column(default=0, doc="From 0, each minute, to 100, once a year.")
     hour: Mapped[int] = mapped_column(default=0)
     """Of the day at which it started, by this machine's clock; `UNDATED` if nobody knows."""
-    offset: Mapped[float | None]
-    note: Mapped[str] = mapped_column(default="")
+    offset: Mapped[float | None] = mapped_column(doc="Of a recording: seconds from its beginning.")
+    note: Mapped[str] = mapped_column(default="", doc="What people wrote about it.")
     starred: Mapped[bool] = mapped_column(default=False)
     words: Mapped[str] = mapped_column(default="")
     """What a search looks through, in lower case: explanation and note."""
     signature: Mapped[bytes | None]
     """What similar events are found by."""
-    details: Mapped[dict[str, Any]]
-    """`habitus.Event.to_json()`; the last column, as it is long and seldom read."""
+    details: Mapped[dict[str, Any]] = mapped_column(doc="As `habitus detect` writes it.")
+    """The last column, as it is long and seldom read."""
+    of_camera: Mapped[CameraRow] = relationship(lazy="joined", innerjoin=True)
+    newer = older = cast("str | None", None)
+    """Ids of the alarms after and before it, as `queries.event` finds them; no columns."""
+
+    @property
+    def camera(self) -> str:
+        """Name of its camera."""
+        return self.of_camera.name
+
+    @property
+    def dated(self) -> bool:
+        """False for a recording of which nobody knows when it was."""
+        return self.offset is None or self.of_camera.has_start
+
+    def describe(self, event: habitus.Event) -> None:
+        """Set all columns that an event is found and shown by, and the event itself."""
+        for name in OF_EVENT:
+            setattr(self, name, getattr(event, name))
+        self.unusual = unusualness(event.probability)
+        self.words = searched(self)
+        self.details = json.loads(event.line())
 
 
-WHOLE = {"details", "newer", "older"}
-"""What only the answer about one event has."""
-LISTED = [field.name for field in fields(SiteEvent) if field.name not in WHOLE]
-"""What lists and messages have of an event."""
-OF_CAMERA: dict[str, Any] = {
-    "camera": CameraRow.name,
-    "dated": or_(EventRow.offset.is_(None), CameraRow.has_start),
-}
-"""Of it, what the row of its camera has, or decides."""
+def searched(event: EventRow) -> str:
+    """Return what a search looks through."""
+    return f"{event.explanation} {event.note}".strip().lower()
+
+
+LISTED = defer(EventRow.details), defer(EventRow.signature)
+"""Options of what lists read of events."""
 UNDATED = -1
 """Hour of an event of which nobody knows when it was."""
 

@@ -16,10 +16,10 @@ from sqlalchemy.orm import Session
 from starlette.background import BackgroundTask
 
 from habitus.errors import InvalidInputError
-from habitus.site.journal import SiteEvent
 from habitus.web import administration, queries, reviews
 from habitus.web.answers import (
     EventChanges,
+    EventDetails,
     EventList,
     HttpError,
     Id,
@@ -31,7 +31,7 @@ from habitus.web.answers import (
     SimilarEvent,
 )
 from habitus.web.channels.notification import address_of, at, event_links
-from habitus.web.database import WHOLE, CameraRow
+from habitus.web.database import CameraRow, EventRow
 from habitus.web.rendering import (
     JPEG,
     VIDEO,
@@ -69,17 +69,17 @@ COLUMNS = (
 )
 
 
-def _event(session: Session, event: str) -> SiteEvent:
+def _event(session: Session, event: str) -> EventRow:
     if (details := queries.event(session, event)) is None:
         raise HttpError(404, f"there is no event {event[:40]!r}; it may have been deleted")
     return details
 
 
-def _event_of_path(console: ThisConsole, event: str) -> SiteEvent:
+def _event_of_path(console: ThisConsole, event: str) -> EventRow:
     return console.database.read(_event, event)
 
 
-OneEvent = Annotated[SiteEvent, Depends(_event_of_path)]
+OneEvent = Annotated[EventRow, Depends(_event_of_path)]
 """The event in the path. To be named after who asks, who must be known first."""
 
 
@@ -251,7 +251,7 @@ def _review_page(
     return page("review.html", section="Review", **shown)
 
 
-def _stage(session: Session, event: SiteEvent) -> dict[str, Any]:
+def _stage(session: Session, event: EventRow) -> dict[str, Any]:
     """Return what the stage shows of an event."""
     camera = session.get(CameraRow, event.camera_id)
     expected = event.details.get("expected") or []
@@ -270,7 +270,7 @@ CLIP_BEFORE = 5.0
 """Seconds of a clip before its event."""
 
 
-def _track(event: SiteEvent) -> list[dict[str, Any]]:
+def _track(event: EventRow) -> list[dict[str, Any]]:
     """Return where an event was unusual, by the seconds from its start; its peak, if no more."""
     details = event.details
     points = details.get("track") or [
@@ -286,10 +286,10 @@ def _track(event: SiteEvent) -> list[dict[str, Any]]:
 # The API.
 
 
-@api.get("/events", response_model_exclude={"events": {"__all__": WHOLE}})
+@api.get("/events", response_model=EventList)
 def list_events(
     console: ThisConsole, actor: Viewer, wanted: Annotated[queries.EventRequest, Query()]
-) -> EventList:
+) -> queries.EventPart:
     """List events, the newest first unless sorted otherwise, in parts."""
     return console.database.read(queries.events, wanted, before=wanted.before, limit=wanted.limit)
 
@@ -341,7 +341,7 @@ def _table_lines(
 
 def _parts(
     console: Console, wanted: queries.EventFilter, ids: Sequence[str]
-) -> Iterator[list[SiteEvent]]:
+) -> Iterator[list[EventRow]]:
     if ids:
         yield console.database.read(queries.summaries, ids)
         return
@@ -353,7 +353,7 @@ def _parts(
             return
 
 
-def _values(event: SiteEvent, base: str) -> tuple[Any, ...]:
+def _values(event: EventRow, base: str) -> tuple[Any, ...]:
     seconds = "" if event.end is None else f"{event.end - event.start:.1f}"
     start = at(event.start) if event.dated else f"{event.offset:.1f} s in the recording"
     return (
@@ -408,23 +408,23 @@ def review_events(console: ThisConsole, actor: Reviewer, chosen: ManyReviews) ->
     return ReviewCount(changed=n_changed)
 
 
-@api.patch("/events/{event}", response_model=SiteEvent)
+@api.patch("/events/{event}", response_model=EventDetails)
 @on_page(pages, "/events/{event}/note", "/events/{event.id}", "noted")
 def change_event(
     console: ThisConsole, actor: Reviewer, event: OneEvent, changes: EventChanges
-) -> SiteEvent:
+) -> EventRow:
     """Write a note about an event, or mark it."""
     administration.note_event(console, actor.name, event.id, changes)
     return console.database.read(_event, event.id)
 
 
-@api.get("/events/{event}")
-def show_event(actor: Viewer, event: OneEvent) -> SiteEvent:
+@api.get("/events/{event}", response_model=EventDetails)
+def show_event(actor: Viewer, event: OneEvent) -> EventRow:
     """Show everything that is known of an event."""
     return event
 
 
-@api.get("/events/{event}/similar", response_model_exclude={"__all__": {"card": WHOLE}})
+@api.get("/events/{event}/similar")
 def list_similar(
     console: ThisConsole,
     actor: Viewer,
@@ -435,7 +435,7 @@ def list_similar(
     return console.database.read(queries.similar, event.id, limit)
 
 
-@api.post("/events/{event}/review", response_model_exclude={"silenced": {"__all__": WHOLE}})
+@api.post("/events/{event}/review")
 def review_event(
     console: ThisConsole, actor: Reviewer, event: OneEvent, said: ReviewRequest
 ) -> ReviewOutcome:
@@ -471,7 +471,7 @@ def show_clip(console: ThisConsole, actor: Viewer, event: OneEvent) -> FileRespo
 
 
 def _file(
-    console: Console, event: SiteEvent, kind: Literal["thumbnail", "heat", "clip"], media: str
+    console: Console, event: EventRow, kind: Literal["thumbnail", "heat", "clip"], media: str
 ) -> FileResponse:
     name: str | None = getattr(event, kind)
     if name is None:

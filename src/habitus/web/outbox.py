@@ -16,9 +16,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from habitus.errors import InvalidInputError
-from habitus.web.answers import TimelineSpan
+from habitus.web.answers import EventSummary, TimelineSpan
 from habitus.web.database import (
-    LISTED,
     CameraRow,
     Channel,
     EventRow,
@@ -29,6 +28,8 @@ from habitus.web.database import (
 
 Kind = Literal["started", "ended", "trouble", "recovered"]
 
+EVIDENCE = frozenset(("words", "surprisals", "moment", "track", "standing", "ages"))
+"""Fields of an event by which it is judged again; they are long, and messages lack them."""
 HOUR = 3600.0
 N_MOST_UNUSUAL = 5
 """Events that a digest describes."""
@@ -63,7 +64,7 @@ def enqueue(
         channels = [channel for channel in channels if channel.kind in FOR_PROGRAMS]
     body = {
         "camera": {"id": camera.id, "name": camera.name},
-        ("event" if isinstance(about, EventRow) else "trouble"): described(about, camera),
+        ("event" if isinstance(about, EventRow) else "trouble"): described(about),
     }
     rows = [
         {
@@ -102,12 +103,12 @@ def _subject(about: EventRow | TroubleRow) -> str:
     return about.id if isinstance(about, EventRow) else f"{about.camera_id}-{about.start:.0f}"
 
 
-def described(about: EventRow | TroubleRow, camera: CameraRow) -> dict[str, Any]:
+def described(about: EventRow | TroubleRow) -> dict[str, Any]:
     """Return an event or a trouble as the API answers it, as plain values."""
     if isinstance(about, TroubleRow):
         return {"id": _subject(about), **TimelineSpan.model_validate(about).model_dump()}
-    of_camera = {"camera": camera.name, "dated": about.offset is None or camera.has_start}
-    return {name: of_camera[name] if name in of_camera else getattr(about, name) for name in LISTED}
+    details = {name: value for name, value in about.details.items() if name not in EVIDENCE}
+    return {**EventSummary.model_validate(about).model_dump(), "details": details}
 
 
 def check_quiet_hours(quiet_from: str | None, quiet_until: str | None) -> None:

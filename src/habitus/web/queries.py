@@ -6,7 +6,6 @@ import time
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -19,12 +18,11 @@ from sqlalchemy.orm import Session
 from starlette.datastructures import QueryParams
 
 from habitus.errors import InvalidInputError
-from habitus.site.journal import SiteEvent
 from habitus.web.answers import (
     BudgetFigures,
     CameraTimeline,
     DiskUse,
-    EventList,
+    EventSummary,
     Moment,
     NamedBehaviours,
     PrecisionReport,
@@ -33,7 +31,6 @@ from habitus.web.answers import (
 )
 from habitus.web.database import (
     LISTED,
-    OF_CAMERA,
     UNDATED,
     AuditEntry,
     CameraRow,
@@ -193,9 +190,12 @@ def midnight(now: float | None = None) -> float:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
 
 
-_SUMMARY: list[Any] = [
-    OF_CAMERA[name].label(name) if name in OF_CAMERA else getattr(EventRow, name) for name in LISTED
-]
+class EventPart(NamedTuple):
+    """A part of a list of events."""
+
+    events: list[EventRow]
+    next: str | None
+    """What the next part begins by."""
 
 
 def events(
@@ -204,7 +204,7 @@ def events(
     *,
     before: str | None = None,
     limit: int = 60,
-) -> EventList:
+) -> EventPart:
     """Return a part of the events, the newest first; `before` is `next` of the part before."""
     wanted = wanted or EventFilter()
     chosen = select(EventRow.id, EventRow.start).where(*_conditions(wanted))
@@ -220,7 +220,7 @@ def events(
     if len(keys) > limit:
         key = keys[limit - 1]
         last = f"{key.start!r}:{key.id}" if wanted.sort == "newest" else f"{skipped + limit}"
-    return EventList(events=summaries(session, [key.id for key in keys[:limit]]), next=last)
+    return EventPart(summaries(session, [key.id for key in keys[:limit]]), last)
 
 
 MOST_DIGITS = 10
@@ -338,14 +338,10 @@ def _cursor(text: str) -> tuple[float, str]:
     return time_of, event_id
 
 
-def summaries(session: Session, ids: Sequence[str]) -> list[SiteEvent]:
-    """Return events in the order of their ids."""
-    rows = session.execute(
-        select(*_SUMMARY)
-        .join(CameraRow, CameraRow.id == EventRow.camera_id)
-        .where(EventRow.id.in_(ids))
-    )
-    by_id = {row.id: SiteEvent(**row._mapping) for row in rows}
+def summaries(session: Session, ids: Sequence[str]) -> list[EventRow]:
+    """Return events, as lists have them, in the order of their ids."""
+    rows = session.scalars(select(EventRow).where(EventRow.id.in_(ids)).options(*LISTED))
+    by_id = {row.id: row for row in rows}
     return [by_id[event_id] for event_id in ids if event_id in by_id]
 
 
@@ -367,12 +363,12 @@ def zones(session: Session) -> list[str]:
     return sorted({*drawn, *session.scalars(select(EventRow.zone).distinct())} - {""})
 
 
-def event(session: Session, event_id: str) -> SiteEvent | None:
-    """Return one event with its details, or None."""
-    summary = summaries(session, [event_id])
-    if not summary:
+def event(session: Session, event_id: str) -> EventRow | None:
+    """Return one event with its neighbours, or None."""
+    row = session.get(EventRow, event_id)
+    if row is None:
         return None
-    start = summary[0].start
+    start = row.start
     alarms = select(EventRow.id).where(EventRow.alarm.is_(True)).limit(1)
     older = alarms.where(*_older_than(start, event_id)).order_by(
         EventRow.start.desc(), EventRow.id.desc()
@@ -380,12 +376,8 @@ def event(session: Session, event_id: str) -> SiteEvent | None:
     newer = alarms.where(
         EventRow.start >= start, (EventRow.start > start) | (EventRow.id > event_id)
     ).order_by(EventRow.start, EventRow.id)
-    return replace(
-        summary[0],
-        details=session.scalar(select(EventRow.details).where(EventRow.id == event_id)) or {},
-        newer=session.scalar(newer),
-        older=session.scalar(older),
-    )
+    row.newer, row.older = session.scalar(newer), session.scalar(older)
+    return row
 
 
 def similar(session: Session, event_id: str, limit: int = 6) -> list[SimilarEvent]:
@@ -417,7 +409,8 @@ def similar(session: Session, event_id: str, limit: int = 6) -> list[SimilarEven
     best = np.argsort(-likeness, kind="stable")[:limit]
     shown = summaries(session, [signed[i][0] for i in best])
     return [
-        SimilarEvent(card=card, similarity=likeness[i]) for card, i in zip(shown, best, strict=True)
+        SimilarEvent(card=EventSummary.model_validate(card), similarity=likeness[i])
+        for card, i in zip(shown, best, strict=True)
     ]
 
 
@@ -446,7 +439,11 @@ def timeline(
     return CameraTimeline(
         **columns,
         names=_names(session, camera, until),
-        events=[event for event in found if event.dated or not (row and row.dated)],
+        events=[
+            EventSummary.model_validate(event)
+            for event in found
+            if event.dated or not (row and row.dated)
+        ],
         troubles=_spans(session, camera, since, until),
     )
 

@@ -13,10 +13,9 @@ from sqlalchemy.orm import Session, aliased
 
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.jobs.fork_server import ForkServer
-from habitus.site.journal import SiteEvent
 from habitus.site.relearning import silenced_by
 from habitus.web import queries
-from habitus.web.answers import ReviewOutcome
+from habitus.web.answers import EventSummary, ReviewOutcome
 from habitus.web.database import CameraRow, EventRow
 from habitus.web.store import write_audit
 
@@ -50,11 +49,15 @@ def review(console: "Console", event_id: str, verdict: str | None, actor: str) -
         one = aliased(EventRow)  # it may have been taken back meanwhile
         is_normal = exists().where(one.id == event_id, one.review == "normal")
         with console.database.transaction() as session:
-            ids = [card.id for card in silenced]
+            ids = [row.id for row in silenced]
             quiet = update(EventRow).where(EventRow.id.in_(ids), EventRow.silenced_by.is_(None))
             session.execute(quiet.where(is_normal).values(silenced_by=event_id))
     return ReviewOutcome(
-        event_id=event_id, camera_id=event.camera_id, verdict=verdict, silenced=silenced, note=note
+        event_id=event_id,
+        camera_id=event.camera_id,
+        verdict=verdict,
+        silenced=[EventSummary.model_validate(row) for row in silenced],
+        note=note,
     )
 
 
@@ -103,7 +106,7 @@ def review_all(console: "Console", ids: Sequence[str], verdict: str | None, acto
 
 def _silenced(
     console: "Console", fork_server: ForkServer, event_id: str, camera_id: str
-) -> list[SiteEvent]:
+) -> list[EventRow]:
     """Return the recent alarms that would not be raised now that an event is normal."""
     with console.database.session() as session:
         camera, event = session.get_one(CameraRow, camera_id), session.get_one(EventRow, event_id)

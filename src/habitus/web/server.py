@@ -1,6 +1,7 @@
 """The console as a whole: its parts, and how they start and end."""
 
 import asyncio
+import errno
 import os
 import socket
 import threading
@@ -295,10 +296,10 @@ def listening(settings: ServerSettings) -> Iterator[socket.socket]:
         unknown = isinstance(error, socket.gaierror)
         has_number = error.errno is not None and not unknown
         reason = os.strerror(error.errno or 0) if has_number else error.strerror
-        raise InvalidInputError(
-            f"cannot listen at {settings.host}, port {settings.port}: {reason}",
-            parameter="host" if unknown else "port",
-        ) from error
+        message = f"cannot listen at {settings.host}, port {settings.port}: {reason}"
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise InvalidInputError(f"{message}: raise the limit (ulimit -n)") from error
+        raise InvalidInputError(message, parameter="host" if unknown else "port") from error
 
 
 def _address(settings: ServerSettings, listener: socket.socket) -> str:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
-from habitus.site.journal import OF_EVENT, SiteEvent
+import habitus
+from habitus.site.journal import SiteEvent
 from habitus.site.pipe_messages import CameraState, JudgedDocument, PictureSize, StateChanged
 from habitus.site.relearning import LearningFailure, LearntModel, signature
 from habitus.web.database import (
@@ -45,8 +46,6 @@ SECONDS = 60
 """Seconds of a minute, each with a normality and a behaviour."""
 MOST_REMEMBERED = 20
 """Alarms of each budget of a camera that a new process of it knows."""
-SAID = ("start", "alarm", "at_half", "unusual", "zone", "quiet", "details", *OF_EVENT)
-"""What a camera's process says of an event."""
 
 
 def ingest(session: Session, camera_id: str, event: SiteEvent) -> bool:
@@ -57,10 +56,10 @@ def ingest(session: Session, camera_id: str, event: SiteEvent) -> bool:
     row = session.get(EventRow, event.id)
     if row is None:
         camera = session.get(CameraRow, camera_id)
-        if event.kind == "clip" or camera is None:
-            return False  # of an event, or a camera, that was deleted meanwhile
+        if event.details is None or camera is None:
+            return False  # the clip of an event, or a camera, that was deleted meanwhile
         row = EventRow(id=event.id, camera_id=camera_id, clip_bytes=0, note="")
-        _describe(row, event)
+        _describe(row, event, event.details)
         row.offset = row.details.get("start") if camera.kind == "recording" else None
         if not camera.dated:
             row.hour = UNDATED
@@ -69,10 +68,10 @@ def ingest(session: Session, camera_id: str, event: SiteEvent) -> bool:
     elif event.kind == "started" and (row.end is not None or row.alarm or not event.alarm):
         return False
     else:
-        if event.kind == "clip":
+        if event.details is None:
             _add_clip(row, event)
         else:
-            _describe(row, event)
+            _describe(row, event, event.details)
         changed = session.is_modified(row)
     if row.signature is None or event.kind == "ended":
         _sign(session, row)
@@ -84,21 +83,15 @@ def ingest(session: Session, camera_id: str, event: SiteEvent) -> bool:
     return changed
 
 
-def _describe(row: EventRow, event: SiteEvent) -> None:
+def _describe(row: EventRow, event: SiteEvent, details: habitus.Event) -> None:
     """Set everything that is said of an event at its start or end."""
-    for name in SAID:
-        setattr(row, name, getattr(event, name))
+    row.describe(details)
+    row.start, row.at_half = event.start, event.at_half
     row.peak, row.end = max(event.start, event.peak), _end(event)
     if row.hour != UNDATED:
         row.hour = datetime.fromtimestamp(row.start).hour
-    row.words = searched(row)
     row.thumbnail, row.heat = event.thumbnail or row.thumbnail, event.heat or row.heat
     row.n_bytes = event.n_bytes + row.clip_bytes
-
-
-def searched(event: EventRow) -> str:
-    """Return what a search looks through."""
-    return f"{event.explanation} {event.note or ''}".strip().lower()
 
 
 def _end(event: SiteEvent) -> float | None:

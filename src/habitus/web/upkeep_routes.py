@@ -1,6 +1,7 @@
 """Backup, restore and log: what keeps the console going, on its pages and by its API."""
 
 import os
+import secrets
 import tempfile
 import time
 from pathlib import Path
@@ -55,7 +56,7 @@ async def add_restore(request: Request, console: ThisConsole, actor: Admin) -> N
     """Take a backup, as the body; it is put in place when the console is started next."""
     if not console.database.is_sqlite:
         raise HttpError(409, "a console with PostgreSQL is restored by its command")
-    part = backup.waiting(console.settings).with_suffix(".part")
+    part = backup.waiting(console.settings).with_suffix(f".{secrets.token_hex(8)}.part")
     try:
         await uploads.write(part, request.stream(), await run_in_threadpool(uploads.room, console))
         await run_in_threadpool(_keep, console, actor, part)

@@ -1,5 +1,6 @@
 """Recall estimated without labels, on two lanes that take turns."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -14,6 +15,7 @@ from habitus.lab.tuning.synthetic import (
     KINDS,
     RARE,
     WHOLE_SCENE,
+    Injection,
     foreign_path,
     held_out_segment,
     inject,
@@ -88,6 +90,22 @@ def test_documents_of_an_unusable_camera_are_not_judged(folds):
     judge = _SegmentJudge(folds[0]._replace(held_out=covered), "tail", [0.0])
     assert judge.unchanged.judged.any()
     assert not judge.unchanged.judged[conditions == 1].any()
+
+
+def test_alarms_are_joined_as_those_of_a_video_are(folds):
+    """Ten seconds of usual documents lie within an alarm, not ten documents."""
+    held_out = folds[0].held_out
+    for clip, n_usual, found in ((1.0, 10, True), (2.0, 5, True), (2.0, 6, False)):
+        times = clip * np.arange(len(held_out))
+        corpus = Corpus(held_out.counts, vocabulary=held_out.vocabulary, times=times)
+        corpus = replace(corpus, settings={"clip": clip})
+        judge = _SegmentJudge(folds[0]._replace(held_out=corpus), "mean", [0.0])
+        scored = judge.unchanged
+        normality = np.ones(len(scored.times))
+        normality[[0, n_usual + 1]] = -1.0
+        usual = scored._replace(normality=normality, judged=normality < 2)
+        middle = Injection(0, 3, np.zeros((1, corpus.n_words)))
+        assert judge._matched(usual, middle) == [found]
 
 
 def test_wrong_way_is_along_a_lane_in_the_other_direction(scene, segments):

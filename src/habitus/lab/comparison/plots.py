@@ -14,6 +14,7 @@ from habitus.evaluation.metrics import precision_recall
 from habitus.lab.comparison.findings import LEARNERS, Comparison, MethodFigures
 from habitus.lab.comparison.protocol import PAPER_LOCALISATION, SHORT_NAMES
 from habitus.lab.comparison.scoring import N_TOP, SHARES
+from habitus.rarity import counted
 from habitus.reporting.figures.drawing import INK, page_svg
 
 PALE = "#9A9A94"
@@ -115,7 +116,9 @@ def _sensitivity(comparison: Comparison) -> Plot | None:
             _draw(axes, scores, comparison, color=PALE, linewidth=0.7, alpha=0.8)
         _extremes(axes, row, comparison)
         axes.set_title(
-            f"{row.method.name}, {len(row.average_precisions)} run(s)", loc="left", fontsize=10.5
+            f"{row.method.name}, {counted(len(row.average_precisions), 'run')}",
+            loc="left",
+            fontsize=10.5,
         )
     for axes in panels.flat[len(rows) :]:
         axes.set_visible(False)

@@ -12,7 +12,7 @@ import numpy as np
 from habitus.arrays import Array
 from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError
-from habitus.evaluation.matching import Span, match
+from habitus.evaluation.matching import Span, joined_spans, match
 from habitus.evaluation.metrics import ScoredDocuments
 from habitus.lab.tuning.synthetic import (
     KINDS,
@@ -29,7 +29,6 @@ from habitus.progress import ProgressCallback
 from habitus.scene.calibration import CalibratedFold, held_out_folds
 from habitus.scene.detector import Detector
 from habitus.scene.scene_model import SceneModel
-from habitus.scene.thresholds import runs
 from habitus.settings import AlertSettings
 
 STRENGTHS = (0.5, 1.0, 2.0)
@@ -200,8 +199,5 @@ class _SegmentJudge:
         times, clip = scored.times, scored.clip
         last = min(injection.start + len(injection.words), len(times)) - 1
         event = Span(times[injection.start], times[last] + clip)
-        alarms = (
-            [Span(times[a], times[b] + clip) for a, b in runs(scored.below(level))]
-            for level in self.thresholds
-        )
+        alarms = (joined_spans(scored.below(level), scored) for level in self.thresholds)
         return [match(each, [event]).n_found == 1 for each in alarms]

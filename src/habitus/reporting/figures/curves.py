@@ -13,6 +13,7 @@ from habitus.corpus.vocabulary import Direction
 from habitus.evaluation.assessment import Assessment
 from habitus.evaluation.matching import RATES
 from habitus.evaluation.metrics import Curve
+from habitus.rarity import counted
 from habitus.reporting.figures.drawing import COLOURS, EVENT, INK, PAPER, as_text, save_figure
 
 CURVE, CHANCE, GRID = COLOURS[Direction.UP], "#8A8F98", "#E4E6EA"
@@ -36,11 +37,9 @@ def draw_curves(path: str | os.PathLike[str], assessment: Assessment, *, title: 
 
 
 def _lead(assessment: Assessment) -> str:
-    n = len(assessment.labels)
-    return (
-        f"{assessment.n_documents} documents, {assessment.n_abnormal} of them abnormal, {n} "
-        f"labelled event{'' if n == 1 else 's'}; dashed: chance level"
-    )
+    documents = counted(assessment.n_documents, "document")
+    events = counted(len(assessment.labels), "labelled event")
+    return f"{documents}, {assessment.n_abnormal} of them abnormal, {events}; dashed: chance level"
 
 
 def _prepare(ax: Axes) -> None:

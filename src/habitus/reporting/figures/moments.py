@@ -1,7 +1,8 @@
 """Pictures of events: the strongest document, and expected against observed motion."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -61,21 +62,37 @@ def write_events(
     wanted = detection.moments if moments else detection.events
     wanted = sorted(wanted, key=lambda event: event.start)
     named = {event: event for event in wanted}
-    for k, (event, picture) in enumerate(
-        zip(wanted, event_thumbnails(detection, source, events=wanted), strict=False)
-    ):
-        folder.mkdir(exist_ok=True)
-        name = f"{k + 1:04d}.jpg"
-        with written_whole(folder / name) as temporary:
-            temporary.write_bytes(picture)
-        named[event] = replace(event, thumbnail=f"{folder.name}/{name}")
-    with written_whole(file) as temporary:
-        temporary.write_text("".join(f"{e.line()}\n" for e in named.values()), encoding="utf-8")
+    pictures = zip(wanted, event_thumbnails(detection, source, events=wanted), strict=False)
+    with _nothing_left_in(folder):
+        for k, (event, picture) in enumerate(pictures, start=1):
+            folder.mkdir(exist_ok=True)
+            name = f"{k:04d}.jpg"
+            with written_whole(folder / name) as temporary:
+                temporary.write_bytes(picture)
+            named[event] = replace(event, thumbnail=f"{folder.name}/{name}")
+        with written_whole(file) as temporary:
+            lines = "".join(f"{event.line()}\n" for event in named.values())
+            temporary.write_text(lines, encoding="utf-8")
     return replace(
         detection,
         events=[named.get(event, event) for event in detection.events],
         moments=[named.get(event, event) for event in detection.moments],
     )
+
+
+@contextmanager
+def _nothing_left_in(folder: Path) -> Iterator[None]:
+    """Delete what is new in a folder, and the folder itself if it is, should the block fail."""
+    before = set(folder.iterdir()) if folder.is_dir() else None
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for path in set(folder.iterdir()) - (before or set()):
+                path.unlink()
+            if before is None:
+                folder.rmdir()
+        raise
 
 
 def event_thumbnails(

@@ -14,6 +14,7 @@ from habitus.corpus.documents import Corpus
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.model import TopicModel
 from habitus.model.inspection import expected_durations, long_run_shares, successors
+from habitus.rarity import counted
 from habitus.reporting.figures.drawing import (
     FAULT,
     FINER,
@@ -343,6 +344,6 @@ def _draw_word_counts(ax: Axes, corpus: Corpus) -> None:
     ax.set(xlim=(0, edges[-1]), ylim=(0, None), ylabel="words per document")
     ax.set_xlabel("minutes" if in_minutes else "documents")
     short = float((n_tokens < SHORT).mean())
-    text = f"{len(corpus)} documents, {short:.0%} with fewer than {SHORT} words"
+    text = f"{counted(len(corpus), 'document')}, {short:.0%} with fewer than {SHORT} words"
     ax.set_title(text, fontsize=10, loc="left")
     ax.spines[["top", "right"]].set_visible(False)

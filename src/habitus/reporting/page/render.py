@@ -18,7 +18,7 @@ from habitus.arrays import Array
 from habitus.files import written_whole
 from habitus.habits import HOUR_STATISTICS, STATISTICS
 from habitus.model import TopicModel
-from habitus.rarity import duration_in_words, sentence, unusualness
+from habitus.rarity import counted, duration_in_words, sentence, unusualness
 from habitus.reporting.figures.drawing import COLOURS, HOTTEST, behaviour_colour, ink_on
 from habitus.reporting.figures.moments import event_pictures, jpeg
 from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures, cycle_svg
@@ -139,7 +139,7 @@ def _relative_address(page: Path, video: Path) -> str:
 def headline(detection: Detection) -> str:
     """Return the number of alarms and the duration of the footage."""
     n, duration = len(detection.events), duration_in_words(detection.seconds)
-    return f"{n or 'No'} alarm{'' if n < 2 else 's'} in {duration}"
+    return f"{counted(n, 'alarm') if n else 'No alarm'} in {duration}"
 
 
 def lead(detection: Detection) -> str:
@@ -344,7 +344,7 @@ def detection_facts(detection: Detection) -> Facts:
         ("source", detection.source or "-"),
         ("duration", clock(detection.seconds)),
         ("documents", f"{n}, of which {judged} were judged"),
-        ("camera moved, covered or frozen", f"{faults} documents"),
+        ("camera moved, covered or frozen", counted(faults, "document")),
         ("threshold", f"{detection.threshold:.6g}"),
         (
             "expected false alarms",
@@ -361,9 +361,9 @@ def model_facts(model: TopicModel) -> Facts:
     v = model.vocabulary_
     grid = f": {v.rows} x {v.columns} cells of {v.cell_side} pixels, 4 directions" if v else ""
     prior = model.prior if isinstance(model.prior, str) else repr(model.prior)
-    kept = model.settings_ or {}
+    kept, runs = model.settings_ or {}, counted(len(model.restarts_), "run")
     return [
-        ("learning", f"{model.learning}, prior {prior}, best of {len(model.restarts_)} run(s)"),
+        ("learning", f"{model.learning}, prior {prior}, best of {runs}"),
         ("behaviours", str(n_behaviours)),
         ("topics", str(n_topics)),
         ("words", f"{n_words}{grid}"),

@@ -29,9 +29,10 @@ from typing import TYPE_CHECKING, Any
 from aiomqtt import Client, MqttError, Will
 from sqlalchemy import Select, select
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session
 
 from habitus.errors import HabitusError, InvalidInputError
+from habitus.web.answers import EventSummary
 from habitus.web.channels.destinations import (
     check_destination,
     checked_host,
@@ -45,8 +46,7 @@ from habitus.web.channels.notification import (
     address_of,
     event_links,
 )
-from habitus.web.database import CameraRow, Channel, EventRow, Setting, first_line
-from habitus.web.outbox import described
+from habitus.web.database import LISTED, CameraRow, Channel, EventRow, Setting, first_line
 from habitus.web.server_settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -296,7 +296,8 @@ class MqttSender(Sender):
         }
         if last is not None:
             links = event_links(address_of(self._console.settings), last.id)
-            states[f"{top}/last"] = json.dumps({**described(last, camera), "links": links})
+            event = EventSummary.model_validate(last).model_dump()
+            states[f"{top}/last"] = json.dumps({**event, "links": links})
             if last.thumbnail:
                 folder = self._console.settings.camera_folder(camera.id) / "events"
                 states[f"{top}/picture"] = folder / Path(last.thumbnail).name
@@ -377,7 +378,7 @@ def _last_event(camera: str) -> Select[EventRow]:
         .where(EventRow.camera_id == camera, EventRow.alarm)
         .order_by(EventRow.start.desc())
         .limit(1)
-        .options(defer(EventRow.details), defer(EventRow.signature))
+        .options(*LISTED)
     )
 
 

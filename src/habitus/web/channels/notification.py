@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from habitus.errors import HabitusError
-from habitus.rarity import how_often, sentence
+from habitus.rarity import counted, how_often, sentence
 from habitus.web.server_settings import ServerSettings
 
 SCHEMA = 1
@@ -197,9 +197,9 @@ def _counted(counts: dict[str, Any]) -> str:
     'no unusual events, 1 trouble over'
     """
     events, troubles, over = counts["started"], counts["trouble"], counts["recovered"]
-    words = f"{events or 'no'} unusual event{'' if events == 1 else 's'}"
+    words = counted(events, "unusual event") if events else "no unusual events"
     if troubles:
-        words += f", {troubles} trouble{'' if troubles == 1 else 's'}"
+        words += f", {counted(troubles, 'trouble')}"
     if over:
         of_them = "of them" if troubles else f"trouble{'' if over == 1 else 's'}"
         words += f", {over} {of_them} over"

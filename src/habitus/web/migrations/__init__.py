@@ -57,6 +57,11 @@ def revision_of(database: Database) -> str | None:
         return MigrationContext.configure(connection).get_current_revision()
 
 
+def newest() -> str:
+    """Return the version that databases are brought to."""
+    return str(scripts().get_current_head())
+
+
 def scripts(folder: Path = FOLDER) -> ScriptDirectory:
     """Return the steps of a folder."""
     config = Config()
