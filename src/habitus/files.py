@@ -62,6 +62,16 @@ class Contents(NamedTuple):
 
 
 @contextmanager
+def writing(path: str | os.PathLike[str], parameter: str | None = None) -> Iterator[None]:
+    """Have an error of the system, in the block, say in one line what cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        text = f"cannot write {path}: {error.strerror or error}"
+        raise InvalidInputError(text, parameter=parameter) from error
+
+
+@contextmanager
 def written_whole(path: str | os.PathLike[str], *, lasting: bool = True) -> Iterator[Path]:
     """Write a file completely or not at all.
 
@@ -80,23 +90,19 @@ def written_whole(path: str | os.PathLike[str], *, lasting: bool = True) -> Iter
     'complete'
     """
     target = _target(path)
-    try:
-        with _held(target.parent, target.suffix, partial(Path.touch, exist_ok=False)) as temporary:
-            yield temporary
-            if lasting:
-                _flush(temporary)
-            temporary.replace(target)
-    except OSError as error:
-        raise InvalidInputError(f"cannot write {target}: {error.strerror or error}") from error
+    make = partial(Path.touch, exist_ok=False)
+    with writing(target), _held(target.parent, target.suffix, make) as temporary:
+        yield temporary
+        if lasting:
+            _flush(temporary)
+        temporary.replace(target)
 
 
-def write_file(path: Path, contents: bytes) -> None:
-    """Write a file and the folders that it needs, whole or not at all."""
-    try:
+def write_file(path: Path, contents: bytes, *, lasting: bool = True) -> None:
+    """Write a file and the folders that it needs, whole or not at all; see `written_whole`."""
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(f"cannot write {path}: {error.strerror}") from error
-    with written_whole(path) as temporary:
+    with written_whole(path, lasting=lasting) as temporary:
         temporary.write_bytes(contents)
 
 
@@ -104,11 +110,9 @@ def write_file(path: Path, contents: bytes) -> None:
 def work_folder() -> Iterator[Path]:
     """Give a private temporary folder that is deleted at the end of the block."""
     with ExitStack() as stack:
-        try:
+        with writing("a temporary file"):
             make = partial(Path.mkdir, mode=0o700)
             folder = stack.enter_context(_held(Path(tempfile.gettempdir()), "", make))
-        except OSError as error:
-            raise InvalidInputError(f"cannot write a temporary file: {error.strerror}") from error
         yield folder
 
 
@@ -184,8 +188,9 @@ def sole_use_of_folder(folder: Path, refusal: Exception) -> Iterator[None]:
     """
     file = None
     while file is None:
-        folder.mkdir(exist_ok=True)
-        file = _locked_folder(folder, refusal)
+        with writing(folder):
+            folder.mkdir(exist_ok=True)
+            file = _locked_folder(folder, refusal)
     try:
         yield
     finally:

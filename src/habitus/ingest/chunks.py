@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -21,7 +21,7 @@ from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.stands import StandingCells, StandingWords
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, InvalidInputError, VideoError
-from habitus.files import sole_use_of_folder, written_whole
+from habitus.files import sole_use_of_folder, write_file
 from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
@@ -113,11 +113,7 @@ class ChunkCache:
         """
         busy = "another command is extracting to it: wait for that, or name another file"
         refusal = InvalidInputError(f"cannot write {self.output}: {busy}")
-        with ExitStack() as stack:
-            try:  # the folder stays if there are chunks in it
-                stack.enter_context(sole_use_of_folder(self.folder, refusal))
-            except OSError as error:
-                raise InvalidInputError(f"cannot write {self.folder}: {error.strerror}") from error
+        with sole_use_of_folder(self.folder, refusal):  # it stays if there are chunks in it
             yield
 
     def of_source(
@@ -194,12 +190,7 @@ class SourceChunks:
             If it cannot be written, for instance because the disk is full.
         """
         try:
-            self.folder.mkdir(exist_ok=True)
-        except OSError as error:
-            raise InvalidInputError(f"cannot write {self.folder}: {error.strerror}") from error
-        try:
-            with written_whole(self.path(start), lasting=False) as temporary:
-                temporary.write_bytes(contents)
+            write_file(self.path(start), contents, lasting=False)
         except InvalidInputError:
             with suppress(OSError):  # it stays if there are other chunks in it
                 self.folder.rmdir()

@@ -27,7 +27,7 @@ from typing_extensions import TypedDict
 from habitus.corpus.documents import FORMAT, Corpus, CorpusHeader
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, HabitusError, InvalidInputError
-from habitus.files import sole_use, write_file
+from habitus.files import sole_use, write_file, writing
 from habitus.schema import ClipSeconds, Count, Text, Time, decoded
 from habitus.site.pattern import Recording
 from habitus.video.source import redacted
@@ -297,13 +297,9 @@ class ArchiveFolder:
             f"another habitus works on {self.path}: wait until it is done", parameter="output"
         )
         with ExitStack() as stack:
-            try:
+            with writing(self.path, "output"):
                 self.path.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(sole_use(self.path / ".lock", refusal))
-            except OSError as error:
-                raise InvalidInputError(
-                    f"cannot write {self.path}: {error.strerror}", parameter="output"
-                ) from error
             yield
 
 
