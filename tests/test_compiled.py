@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -197,16 +198,17 @@ def test_a_kernel_is_bound_to_arrays_and_to_memory_elsewhere(entry):
     if not entry:
         kernel._loaded = lambda arrays: None
     table, sums = np.arange(6.0).reshape(2, 3), np.zeros(2)
-    bound = kernel.bound(table, sums)
+    bound = kernel.bound(Sums(table, sums), np.zeros(2))
     for elsewhere in (table, table + 1, np.arange(8.0).reshape(2, 4), table + 2):
         bound.place(0, elsewhere.ctypes.data, elsewhere.shape)
         bound()
         assert np.array_equal(sums, elsewhere.sum(axis=1))
+        assert np.array_equal(bound.arrays[2], 2 * sums)
     assert bool(kernel._entry) == entry
     with pytest.raises(TypeError, match="contiguous"):
-        kernel.bound(table.T, sums)
+        kernel.bound(Sums(table.T, sums), sums)
     with pytest.raises(TypeError, match=r"<f8.*found.*<i8"):
-        kernel.bound(table.astype(np.int64), sums)
+        kernel.bound(Sums(table.astype(np.int64), sums), sums)
 
 
 def test_a_standalone_kernel_returns_nothing():
@@ -218,11 +220,18 @@ def _returned(values):
     return values[0]
 
 
-def _fill_sums(table, sums):
+class Sums(NamedTuple):
+    table: np.ndarray
+    sums: np.ndarray
+
+
+def _fill_sums(of, doubled):
+    table, sums = of
     for row in range(table.shape[0]):
         sums[row] = 0.0
         for column in range(table.shape[1]):
             sums[row] += table[row, column]
+        doubled[row] = 2 * sums[row]
 
 
 def extract(folder, **further):

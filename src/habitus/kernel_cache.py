@@ -15,14 +15,16 @@ from typing import Any
 import numba
 from numba.core import caching, types
 from numba.extending import typeof_impl
-from numpy.typing import NDArray
+from numba.np.numpy_support import from_dtype
 
 from habitus.compiled import PLAIN_KERNELS, Kernel
 from habitus.progress import report_compiling
 from habitus.standalone import (
     DESTRUCTOR,
     ENTRY,
+    Argument,
     CodePlace,
+    arrays_of,
     is_private,
     joined_code,
     private_folder,
@@ -196,7 +198,7 @@ def dispatcher_of(function: Callable[..., Any], *, lanes: bool) -> Any:
 
 
 def compile_standalone(
-    function: Callable[..., Any], arrays: Sequence[NDArray[Any]], place: CodePlace
+    function: Callable[..., Any], arguments: Sequence[Argument], place: CodePlace
 ) -> bytes | None:
     """Compile a kernel to machine code that needs no Numba, and keep it; None where that fails."""
     report_compiling()
@@ -206,21 +208,19 @@ def compile_standalone(
         code = place.read()  # another process may have been quicker
         if code is None:
             with suppress(AttributeError, ImportError):  # internal names, which may move
-                code = _machine_code(function, arrays)
+                code = _machine_code(function, arguments)
                 place.write(code)
         return code
     finally:
         _end_turn(turn)
 
 
-def _machine_code(function: Callable[..., Any], arrays: Sequence[NDArray[Any]]) -> bytes:
+def _machine_code(function: Callable[..., Any], arguments: Sequence[Argument]) -> bytes:
     """Return a kernel as `habitus.standalone` loads it: its code, and what calls it."""
     from llvmlite import binding, ir
-    from numba.np.numpy_support import from_dtype
 
-    array: Any = types.Array
     dispatcher: Any = numba.njit(**{**OPTIONS, "no_cpython_wrapper": True})(function)
-    _for_types(dispatcher.compile)(tuple(array(from_dtype(a.dtype), a.ndim, "C") for a in arrays))
+    _for_types(dispatcher.compile)(tuple(map(_type_of, arguments)))
     (overload,) = dispatcher.overloads.values()
     if overload.signature.return_type != types.none:
         raise TypeError(f"{function.__name__} must return nothing")
@@ -230,7 +230,7 @@ def _machine_code(function: Callable[..., Any], arrays: Sequence[NDArray[Any]]) 
         if needed.is_declaration and not name.startswith("llvm.") and name != DESTRUCTOR:
             getattr(python, name)  # AttributeError: what calls it cannot be loaded without Numba
     word, status = ir.IntType(64), ir.IntType(32)
-    n = 2 + sum(5 + 2 * array.ndim for array in arrays)
+    n = 2 + sum(5 + 2 * array.ndim for array in arrays_of(arguments))
     module = ir.Module()
     kernel = ir.Function(
         module, ir.FunctionType(status, [word] * n), overload.fndesc.llvm_func_name
@@ -241,6 +241,15 @@ def _machine_code(function: Callable[..., Any], arrays: Sequence[NDArray[Any]]) 
     builder.ret(builder.call(kernel, words))
     calling = target_machine().emit_object(binding.parse_assembly(str(module)))
     return joined_code(overload.library._compiled_object, calling)
+
+
+def _type_of(argument: Argument) -> Any:
+    """Return Numba's type of a contiguous array, or of a named tuple of them."""
+    if isinstance(argument, tuple):
+        named: Any = types.NamedTuple
+        return named(tuple(map(_type_of, argument)), type(argument))
+    array: Any = types.Array
+    return array(from_dtype(argument.dtype), argument.ndim, "C")
 
 
 def _for_types(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:

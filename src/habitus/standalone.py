@@ -12,11 +12,11 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +37,16 @@ DIGEST = 32
 NO_MATTER = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
 
 
+Argument = NDArray[Any] | tuple[NDArray[Any], ...]
+"""An array, or a named tuple of arrays."""
+
+
+def arrays_of(arguments: Iterable[Argument]) -> Iterator[NDArray[Any]]:
+    """Yield all arrays, one after the other."""
+    for argument in arguments:
+        yield from argument if isinstance(argument, tuple) else (argument,)
+
+
 class StandaloneKernel(Kernel):
     """A kernel that needs no Numba once it is compiled; see `standalone`."""
 
@@ -44,27 +54,27 @@ class StandaloneKernel(Kernel):
     """Function of the machine code, None before it is loaded, False where there can be none."""
     _kinds: Any = None
 
-    def __call__(self, *arrays: NDArray[Any]) -> None:
+    def __call__(self, *arguments: Argument) -> None:
         """Call the compiled function."""
-        self.bound(*arrays)()
+        self.bound(*arguments)()
 
-    def bound(self, *arrays: NDArray[Any]) -> "BoundKernel":
+    def bound(self, *arguments: Argument) -> "BoundKernel":
         """Return a function that calls the kernel with these arrays: C-contiguous ones.
 
         A TypeError says that they have other types than those of the first call.
         """
-        kinds = [(array.dtype.str, array.ndim) for array in arrays]
+        kinds = [(array.dtype.str, array.ndim) for array in arrays_of(arguments)]
         if self._entry is None:
-            self._kinds, self._entry = kinds, self._loaded(arrays) or False
+            self._kinds, self._entry = kinds, self._loaded(arguments) or False
         if kinds != self._kinds:
             raise TypeError(f"expected arrays of {self._kinds}, found {kinds}")
-        return BoundKernel(self, arrays, self._entry or None)
+        return BoundKernel(self, arguments, self._entry or None)
 
-    def _loaded(self, arrays: tuple[NDArray[Any], ...]) -> Any:
+    def _loaded(self, arguments: tuple[Argument, ...]) -> Any:
         """Return the function of the machine code, compiled where it must be; None if it cannot."""
         if PLAIN_KERNELS or sys.platform != "linux":
             return None
-        place = CodePlace.of(self.py_func, arrays)
+        place = CodePlace.of(self.py_func, arguments)
         if place is None:
             return None
         code = place.read()
@@ -72,7 +82,7 @@ class StandaloneKernel(Kernel):
             from habitus.kernel_cache import compile_standalone
 
             prepare()
-            code = compile_standalone(self.py_func, arrays, place)
+            code = compile_standalone(self.py_func, arguments, place)
         with suppress(OSError, RuntimeError):  # what llvmlite raises where it cannot load it
             return code and _function_of(code)
         return None
@@ -85,6 +95,7 @@ def standalone(kernel: Callable[..., None]) -> StandaloneKernel:
     ----------
     kernel
         Function that fills arrays, C-contiguous ones of a single type each, and returns nothing.
+        It takes them alone or as named tuples.
 
     Returns
     -------
@@ -97,8 +108,10 @@ def standalone(kernel: Callable[..., None]) -> StandaloneKernel:
 class BoundKernel:
     """A kernel and the arrays that it is called with; see `StandaloneKernel.bound`."""
 
-    def __init__(self, kernel: Kernel, arrays: tuple[NDArray[Any], ...], entry: Any) -> None:
-        self.kernel, self.arrays, self._entry = kernel, list(arrays), entry
+    def __init__(self, kernel: Kernel, arguments: tuple[Argument, ...], entry: Any) -> None:
+        arrays = list(arrays_of(arguments))
+        self.kernel, self.arrays, self._entry = kernel, arrays, entry
+        self._arguments = arguments
         if not all(array.flags.c_contiguous for array in arrays):
             raise TypeError("a kernel takes contiguous arrays only")
         self._shapes = [array.shape for array in arrays]
@@ -135,7 +148,15 @@ class BoundKernel:
     def __call__(self) -> None:
         """Call the kernel."""
         if self._entry is None:
-            self.kernel.dispatcher(*self.arrays)
+            arrays = iter(self.arrays)
+            self.kernel.dispatcher(
+                *(
+                    type(argument)(*islice(arrays, len(argument)))
+                    if isinstance(argument, tuple)
+                    else next(arrays)
+                    for argument in self._arguments
+                )
+            )
         elif self._entry(self._address):
             raise RuntimeError(f"the kernel {self.kernel.py_func.__name__} failed")
 
@@ -151,7 +172,7 @@ class CodePlace(NamedTuple):
 
     @classmethod
     def of(
-        cls, function: Callable[..., Any], arrays: tuple[NDArray[Any], ...]
+        cls, function: Callable[..., Any], arguments: tuple[Argument, ...]
     ) -> "CodePlace | None":
         """Return the place of a kernel; None where the machine cannot be identified."""
         source = Path(function.__code__.co_filename).absolute()
@@ -162,7 +183,7 @@ class CodePlace(NamedTuple):
             states = [(path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
         except (ImportError, OSError, RuntimeError):
             return None
-        kinds = [(array.dtype.str, array.ndim) for array in arrays]
+        kinds = [(array.dtype.str, array.ndim) for array in arrays_of(arguments)]
         stamp = repr((sorted(states), kinds)).encode()
         name = f"{source.stem}.{function.__qualname__}-{machine}.code"
         return cls(name, stamp, tuple(_folders(source)))

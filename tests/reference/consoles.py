@@ -48,22 +48,14 @@ def event_json(**fields: Any) -> dict[str, Any]:
     return found
 
 
-def entry(
-    event_id: str = "a1",
-    *,
-    event: dict[str, Any] | None = None,
-    thresholds: tuple[float, ...] = (-11.0, -9.0, -8.0),
-    **fields: Any,
-) -> SiteEvent:
+def entry(event_id: str = "a1", *, event: dict[str, Any] | None = None, **fields: Any) -> SiteEvent:
     """What a camera's process says of an event, which has ended unless `end` is None."""
     of_event = {"alarm": True} | {name: fields.pop(name) for name in OF_EVENT if name in fields}
     seen = replace(decoded(json.dumps(event or event_json()), habitus.Event), **of_event)
-    said = SiteEvent.of(
-        seen, id=event_id, camera_id="north", start=START, ended=True, thresholds=thresholds
-    )
-    if "clip" in fields:
-        fields["details"] = None
-    return replace(said, **({"end": START + 1.0, "peak": START} | fields))
+    usual = {"start": START, "end": START + 1.0, "peak": START}
+    usual |= {"at_half": seen.alarm and seen.normality < -11.0}
+    usual |= {"details": None if "clip" in fields else seen}
+    return SiteEvent(id=event_id, camera_id="north", **(usual | fields))
 
 
 def add_camera(console: Console, camera_id: str = "north", **fields: Any) -> CameraRow:

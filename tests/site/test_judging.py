@@ -81,11 +81,12 @@ def test_an_event_becomes_an_alarm_once_it_is_strong_enough(
     scores = [judging.take(arrival).normality for arrival in arrivals]
     assert min(scores) == scores[1] < judging.threshold < scores[0], "the second is the strongest"
     judging.filing.close(within=60)
-    assert [entry.alarm for entry in filed(judging.filing, "started")][:1] == [True]
+    (first, *_) = filed(judging.filing, "started")
+    assert (first.alarm, first.at_half) == (True, first.details.normality < judging.thresholds[0])
 
     judging = judging_of(model, filing)
     between, above = (scores[0] + scores[1]) / 2, scores[0] / 2
-    judging.thresholds, judging.detector.threshold = (between - 1, between, above), above
+    judging.thresholds, judging.detector.threshold = (scores[1] - 1, between, above), above
     judging.take(arrivals[0])
     soon(lambda: [e.alarm for e in filed(filing, "started")] == [False])
     judging.take(arrivals[1])
@@ -95,6 +96,7 @@ def test_an_event_becomes_an_alarm_once_it_is_strong_enough(
     (ended,) = filed(filing, "ended")
     assert ended.alarm
     assert ended.details.threshold == judging.threshold
+    assert not ended.at_half
     assert (ended.start, ended.peak) == (EPOCH + strongest - 1, EPOCH + strongest)
 
 

@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import func, select
 
 from habitus.jobs.fork_server import ForkServer
-from habitus.web import queries
+from habitus.web import camera_timeline, queries
 from habitus.web.database import CameraRow, Minute
 from habitus.web.demo_cameras import SCENES, Demo
 from habitus.web.server import Console
@@ -49,8 +49,8 @@ def test_a_rendered_scene_is_judged_once_and_then_plays_as_a_camera(
         at = camera(console).created
         n_minutes = select(func.count()).where(Minute.camera_id == SCENES[0].id)
         assert session.scalar(n_minutes.where(Minute.minute < at // 60)), "of the recording"
-        before = queries.timeline(session, SCENES[0].id, at - 600, at + 0.5)
-        long_before = queries.timeline(session, SCENES[0].id, at - 9000, at - 60)
+        before = camera_timeline.timeline(session, SCENES[0].id, at - 600, at + 0.5)
+        long_before = camera_timeline.timeline(session, SCENES[0].id, at - 9000, at - 60)
     assert not any((*before.behaviour, *long_before.behaviour)), "no time before it plays"
     again = Demo(console, fork_server, scenes=SCENES[:1], seconds=60.0)
     again.start()

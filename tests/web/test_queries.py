@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 import habitus
 from habitus.site.pipe_messages import CameraState, JudgedDocument, StateChanged
-from habitus.web import queries, store
+from habitus.web import camera_timeline, queries, store
 from habitus.web.answers import BudgetFigures
 from habitus.web.database import CameraRow, EventRow
 from habitus.web.queries import EventFilter
@@ -114,7 +114,7 @@ def test_what_has_no_date_is_in_no_day_and_at_no_hour(cameras: Console) -> None:
     total, today, _ = cameras.database.read(seen)
     assert (total, today["film"]) == (2, 1)
     assert cameras.database.read(queries.n_undated, everything) == 1
-    drawn = cameras.database.read(queries.timeline, "film", START - 600, START + 600).events
+    drawn = cameras.database.read(camera_timeline.timeline, "film", START - 600, START + 600).events
     assert [event.dated for event in drawn] == [True], "what has no date is at no moment"
     assert [event.dated for event in cameras.database.read(queries.events).events] == [
         True,
@@ -225,8 +225,8 @@ def test_a_short_timeline_has_seconds(cameras: Console) -> None:
         store.set_state(session, "north", StateChanged(CameraState.LOST, MINUTE + 20, "away"))
         store.set_state(session, "north", StateChanged(CameraState.WATCHING, MINUTE + 40))
     with cameras.database.session() as session:
-        found = queries.timeline(session, "north", MINUTE + 10, MINUTE + 130, points=120)
-        later = queries.timeline(session, "north", MINUTE + 60, MINUTE + 90, points=120)
+        found = camera_timeline.timeline(session, "north", MINUTE + 10, MINUTE + 130, points=120)
+        later = camera_timeline.timeline(session, "north", MINUTE + 60, MINUTE + 90, points=120)
     assert (found.step, len(found.times)) == (1.0, 120)
     assert found.times[0] == MINUTE + 10
     scores[100] = scores[99]  # a document may miss its second
@@ -245,7 +245,7 @@ def test_a_timeline_in_groups_of_seconds_has_the_lowest_of_each(cameras: Console
     scores: list[float | None] = list(-np.random.default_rng(0).gamma(2.0, size=600).round(3))
     judge(cameras, MINUTE, scores)
     with cameras.database.session() as session:
-        found = queries.timeline(session, "north", MINUTE, MINUTE + 600, points=60)
+        found = camera_timeline.timeline(session, "north", MINUTE, MINUTE + 600, points=60)
     assert found.step == 10.0
     assert len(found.times) <= 61
     expected = np.array(scores, float).reshape(-1, 10).min(axis=1)
@@ -258,7 +258,9 @@ def test_a_long_timeline_has_groups_of_minutes(cameras: Console) -> None:
     scores: list[float | None] = list(-np.random.default_rng(0).gamma(2.0, size=3600).round(3))
     judge(cameras, MINUTE, scores)
     with cameras.database.session() as session:
-        found = queries.timeline(session, "north", MINUTE - 6 * HOUR, MINUTE + 6 * HOUR, points=60)
+        found = camera_timeline.timeline(
+            session, "north", MINUTE - 6 * HOUR, MINUTE + 6 * HOUR, points=60
+        )
     assert found.step == 720.0
     assert len(found.times) == 61
     known = {
@@ -279,7 +281,7 @@ def test_a_span_that_is_none_is_refused(console: Console, span: tuple[float, flo
         console.database.session() as session,
         pytest.raises(habitus.InvalidInputError, match="span"),
     ):
-        queries.timeline(session, "north", *span)
+        camera_timeline.timeline(session, "north", *span)
 
 
 def counts(figures: BudgetFigures) -> tuple[int, int, int]:
@@ -380,7 +382,7 @@ def test_large_tables_are_read_by_their_indexes_alone(console: Console, plans: l
             queries.events(session, wanted, before=f"{START}:z")
             queries.count(session, wanted)
         queries.event(session, "e001")
-        queries.timeline(session, "north", START - 30 * 86_400, START + 10)
+        camera_timeline.timeline(session, "north", START - 30 * 86_400, START + 10)
         queries.wall(session, camera="north")
         queries.precision(session)
         queries.disk_use(session, console.settings)

@@ -129,10 +129,10 @@ def test_an_event_is_told_once_it_becomes_an_alarm(watched: Console) -> None:
     assert told(watched) == ["a1/started"]
 
 
-def test_half_the_budget_is_known_from_the_thresholds(watched: Console) -> None:
+def test_half_the_budget_follows_the_latest_entry(watched: Console) -> None:
     ingest(watched, STARTED)
     assert only_event(watched).at_half
-    ingest(watched, entry("a1", normality=-13.0, thresholds=(-13.5, -9.0, -8.0)))
+    ingest(watched, entry("a1", normality=-10.0))
     assert not only_event(watched).at_half
 
 

@@ -1,13 +1,13 @@
 """The habits of a scene: judged with, added to, and taken back."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple, NotRequired
 
 import numpy as np
 from annotated_types import Len
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
 from habitus.arrays import Array, Flags, Indices
@@ -46,6 +46,15 @@ from habitus.habits.turns import (
     turn_surprisals,
 )
 from habitus.habits.votes import DocumentVotes, Votes, votes_of, votes_of_corpus
+from habitus.scene.accepted_moments import (
+    Moment,
+    accepted_moments,
+    accepted_tensors,
+    moment_of,
+    with_accepted_moments,
+    with_accepted_standing,
+    with_accepted_turns,
+)
 from habitus.scene.fusion import CueColumns, Fusion
 from habitus.schema import (
     BYTE,
@@ -215,23 +224,6 @@ class JudgedHabits(NamedTuple):
         )
 
 
-class Moment(NamedTuple):
-    """A document that an operator called normal."""
-
-    votes: Votes
-    hour: int = NO_HOUR
-    """See `hours_of`."""
-    times: float = 1.0
-    """How often it is counted."""
-    standing: StandingCells = StandingCells.unknown()
-
-    def same(self, other: "Moment") -> bool:
-        """Return whether two moments are one."""
-        mine, others = (*self.votes, *self.standing[:2]), (*other.votes, *other.standing[:2])
-        pairs = zip(mine, others, strict=True)
-        return self.hour == other.hour and all(np.array_equal(one, two) for one, two in pairs)
-
-
 @dataclass(frozen=True, eq=False)
 class HabitModel:
     """Habits of a scene with what normal footage scores by them.
@@ -275,7 +267,7 @@ class HabitModel:
     @cached_property
     def all_counts(self) -> HabitCounts:
         """The counts with the accepted moments."""
-        return _counted(self.counts, self.accepted)
+        return with_accepted_moments(self.counts, self.accepted)
 
     @cached_property
     def habits(self) -> Habits:
@@ -298,7 +290,7 @@ class HabitModel:
     @cached_property
     def all_turns(self) -> TurnCounts | None:
         """Counts by the turn with the accepted moments; None where the turn is no cue."""
-        return _counted_turns(self.turns, self.accepted, self.vocabulary)
+        return with_accepted_turns(self.turns, self.accepted, self.vocabulary)
 
     @cached_property
     def turn_habits(self) -> tuple[Habits, ...]:
@@ -311,7 +303,7 @@ class HabitModel:
     @cached_property
     def all_stood(self) -> StandingCounts | None:
         """Counts of what stands with the accepted moments; None where that is no cue."""
-        return _counted_standing(self.stood, self.accepted)
+        return with_accepted_standing(self.stood, self.accepted)
 
     @cached_property
     def standing_surprisals(self) -> Array | None:
@@ -476,19 +468,19 @@ class HabitModel:
         times: float = 1.0,
     ) -> "HabitModel":
         """Return the model with moments accepted one after the other, as `accept` takes them."""
-        further = [_moment_of(votes, clock, standing, times) for votes, standing in moments]
+        further = [moment_of(votes, clock, standing, times) for votes, standing in moments]
         model = replace(self, accepted=(*self.accepted, *further))
         # The same sums in the same order, without those before anew.
-        model.__dict__["all_counts"] = _counted(self.all_counts, further)
-        model.__dict__["all_turns"] = _counted_turns(self.all_turns, further, self.vocabulary)
-        model.__dict__["all_stood"] = _counted_standing(self.all_stood, further)
+        model.__dict__["all_counts"] = with_accepted_moments(self.all_counts, further)
+        model.__dict__["all_turns"] = with_accepted_turns(self.all_turns, further, self.vocabulary)
+        model.__dict__["all_stood"] = with_accepted_standing(self.all_stood, further)
         return model
 
     def withdraw(
         self, votes: Votes, *, clock: int = NO_CLOCK, standing: StandingCells | None = None
     ) -> "HabitModel":
         """Return the model without a moment that was accepted, to the bit as it was before."""
-        wanted = _moment_of(votes, clock, standing)
+        wanted = moment_of(votes, clock, standing)
         for i, other in enumerate(self.accepted):
             if wanted.same(other):
                 return replace(self, accepted=self.accepted[:i] + self.accepted[i + 1 :])
@@ -517,7 +509,7 @@ class HabitModel:
             "standing": fusion.standing,
             "fleet_statistics": fusion.fleet_statistics,
             "fleet_scores": fusion.fleet_scores,
-            **_accepted_tensors(self.accepted, self.vocabulary),
+            **accepted_tensors(self.accepted, self.vocabulary),
         }
         header = {
             "vocabulary": self.vocabulary.to_json(),
@@ -579,7 +571,7 @@ class HabitModel:
                 stored["standing"] if STANDING in concentrations else None,
                 float(header.get("standing_trust", 0.0)),
             ),
-            tuple(_accepted_moments(stored, vocabulary)),
+            tuple(accepted_moments(stored, vocabulary)),
             TurnCounts(stored["turns"], stored["turn_documents"])
             if TURN in concentrations
             else None,
@@ -587,90 +579,6 @@ class HabitModel:
             if STANDING in concentrations
             else None,
         )
-
-
-def _accepted_tensors(
-    accepted: tuple[Moment, ...], vocabulary: Vocabulary
-) -> dict[str, NDArray[Any] | None]:
-    """Return the moments that were accepted as a file has them; None of what all have alike."""
-    codes = [moment.votes.codes(vocabulary) for moment in accepted]
-    hours, times = [moment.hour for moment in accepted], [moment.times for moment in accepted]
-    stands = [moment.standing for moment in accepted]
-    any_stands = any(standing.known for standing in stands)
-    return {
-        "accepted": _whole(codes),
-        "accepted_lengths": _whole([[len(words) for words in codes]]),
-        "accepted_hours": np.array(hours) if set(hours) - {NO_HOUR} else None,
-        "accepted_times": np.array(times) if set(times) - {1.0} else None,
-        "accepted_cells": _whole([each.cells for each in stands]) if any_stands else None,
-        "accepted_ages": _whole([each.ages for each in stands]) if any_stands else None,
-        "accepted_stands": _whole([[len(each.cells) for each in stands]]) if any_stands else None,
-    }
-
-
-def _accepted_moments(stored: dict[str, NDArray[Any]], vocabulary: Vocabulary) -> Iterator[Moment]:
-    """Yield the moments of a file that were accepted."""
-    codes, lengths = stored["accepted"], stored["accepted_lengths"]
-    if codes.max(initial=-1) >= vocabulary.n_words or lengths.sum() != len(codes):
-        raise FileError("the accepted moments do not fit the habits")
-    parts = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
-    hours = stored.get("accepted_hours", np.full(len(parts), NO_HOUR))
-    times = stored.get("accepted_times", np.ones(len(parts)))
-    stands = _accepted_stands(stored, len(parts), vocabulary.n_cells)
-    for part, hour, n, standing in zip(parts, hours, times, stands, strict=True):
-        yield Moment(Votes.of_codes(part, vocabulary), int(hour), float(n), standing)
-
-
-def _counted(counts: HabitCounts, accepted: Sequence[Moment]) -> HabitCounts:
-    """Return counts with moments that were accepted."""
-    if not accepted:
-        return counts
-    return counts.adding_all((votes, times, hour) for votes, hour, times, _ in accepted)
-
-
-def _counted_turns(
-    counts: TurnCounts | None, accepted: Sequence[Moment], vocabulary: Vocabulary
-) -> TurnCounts | None:
-    """Return counts by the turn likewise; None where the turn is no cue."""
-    if counts is None or not accepted:
-        return counts
-    return counts.adding_all(((votes, times) for votes, _, times, _ in accepted), vocabulary)
-
-
-def _counted_standing(
-    counts: StandingCounts | None, accepted: Sequence[Moment]
-) -> StandingCounts | None:
-    """Return counts of what stands likewise; None where that is no cue."""
-    for *_, times, standing in accepted:
-        if counts is not None and standing.known:
-            counts = counts.adding(standing, times)
-    return counts
-
-
-def _moment_of(
-    votes: Votes, clock: int, standing: StandingCells | None, times: float = 1.0
-) -> Moment:
-    hour = int(hours_of(np.array(clock)))
-    return Moment(votes, hour, times, standing or StandingCells.unknown())
-
-
-def _whole(parts: Sequence[ArrayLike]) -> Indices:
-    """Return whole numbers of moments, one after the other."""
-    return np.concatenate([np.empty(0), *parts]).astype(np.int64)
-
-
-def _accepted_stands(
-    stored: dict[str, NDArray[Any]], n_moments: int, n_cells: int
-) -> list[StandingCells]:
-    """Return what stands in accepted moments, as a file has it."""
-    if "accepted_stands" not in stored:
-        return [StandingCells.unknown()] * n_moments
-    lengths, cells, ages = (stored[f"accepted_{name}"] for name in ("stands", "cells", "ages"))
-    if lengths.sum() != len(cells) or cells.max(initial=-1) >= n_cells:
-        raise FileError("the accepted moments do not fit the habits")
-    ends = np.cumsum(lengths)[:-1]
-    pairs = zip(np.split(cells, ends), np.split(ages, ends), strict=True)
-    return [StandingCells(*pair, len(pair[0]) > 0) for pair in pairs]
 
 
 def fading_factor(seconds: float, half_life: float | None) -> float:

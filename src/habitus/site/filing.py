@@ -135,7 +135,8 @@ class Filing:
         if clip is not None:
             at = clip.start + (self.recording[1] if self.recording else 0.0)
             name, n_bytes = clip.path.name, clip.n_bytes
-            self._enter(replace(event, clip=name, clip_start=at, n_bytes=n_bytes))
+            clipped = replace(event, details=None, clip=name, clip_start=at, n_bytes=n_bytes)
+            self._enter(clipped)
         for path in Path(self.folder, "clips").glob(f"*-{event.id}-*"):
             path.unlink(missing_ok=True)
 

@@ -7,7 +7,7 @@ twice changes nothing. While the database is away they wait.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,33 +48,6 @@ class SiteEvent:
     """Of these files."""
     details: Event | None
     """The event; None beside a clip."""
-
-    @classmethod
-    def of(
-        cls,
-        event: Event,
-        *,
-        id: str,
-        camera_id: str,
-        start: float,
-        speed: float = 1.0,
-        ended: bool,
-        thresholds: Sequence[float],
-    ) -> "SiteEvent":
-        """Return an event that started at a time.
-
-        `speed` is the number of seconds of video in a second; `thresholds` begin with that of half
-        the budget.
-        """
-        return cls(
-            id=id,
-            camera_id=camera_id,
-            start=start,
-            end=start + (event.end - event.start) / speed if ended else None,
-            peak=start + (event.peak - event.start) / speed,
-            at_half=event.alarm and event.normality < thresholds[0],
-            details=event,
-        )
 
     @property
     def alarm(self) -> bool:

@@ -207,14 +207,15 @@ class Judging(SceneNames):
         self, event: Event, id: str, start: float, still: Image | None, *, ended: bool = False
     ) -> SiteEvent:
         """Have an event filed, with times of day; return it so."""
-        site_event = SiteEvent.of(
-            event,
+        half = self.zone_thresholds.get(event.zone, self.thresholds)[0]
+        site_event = SiteEvent(
             id=id,
             camera_id=self.filing.folder.name,
             start=start,
-            speed=self.speed,
-            ended=ended,
-            thresholds=self.zone_thresholds.get(event.zone, self.thresholds),
+            end=start + (event.end - event.start) / self.speed if ended else None,
+            peak=start + (event.peak - event.start) / self.speed,
+            at_half=event.alarm and event.normality < half,
+            details=event,
         )
         self.filing.add(PicturedEvent(site_event, self.vocabulary, self.habits, still))
         return site_event

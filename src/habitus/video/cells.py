@@ -201,9 +201,9 @@ class PairMotion:
         self.change = np.empty(1)
         rows, columns = watched.shape
         given = np.ascontiguousarray(watched), self.limits, bounds
-        shared = *given, *Scratch.of(rows, columns, side), self.moves, self.change
+        shared = *given, Scratch.of(rows, columns, side), self.moves, self.change
         one, other = frames
-        self._to = fill_moves.bound(*other, *one, *shared), fill_moves.bound(*one, *other, *shared)
+        self._to = fill_moves.bound(other, one, *shared), fill_moves.bound(one, other, *shared)
 
     def found(
         self, after: int, least_motion: float, seconds: float
@@ -222,23 +222,19 @@ class PairMotion:
 
 @standalone
 def fill_moves(
-    half: Image,
-    quarter: Image,
-    next_half: Image,
-    next_quarter: Image,
+    frame: Pyramid,
+    following: Pyramid,
     watched: Flags,
     limits: NDArray[np.float64],
     bounds: NDArray[np.float64],
-    line: NDArray[np.uint16],
-    changes: NDArray[np.int32],
-    slots: NDArray[np.int32],
-    gated: NDArray[np.int32],
-    fits: Fits,
-    moved: Flags,
+    scratch: Scratch,
     moves: NDArray[np.int16],
     change: NDArray[np.float64],
 ) -> None:
     """Fill in what `PairMotion` finds: one call for all kernels."""
+    half, quarter = frame
+    next_half, next_quarter = following
+    line, changes, slots, gated, fits, moved = scratch
     rows, columns = changes.shape
     for r in range(rows):
         for c in range(columns):

@@ -17,7 +17,7 @@ import habitus
 from habitus.errors import HabitusError
 from habitus.site.probe import look
 from habitus.site.relearning import describe, description_of
-from habitus.web import administration, onvif, queries, store
+from habitus.web import administration, camera_timeline, onvif, queries, store
 from habitus.web.answers import (
     BehaviourChanges,
     BehaviourRecord,
@@ -174,7 +174,7 @@ def show_tile(page: ViewerPage, camera: str) -> HTMLResponse:
 def _spark(session: Session, camera: str) -> CameraTimeline:
     """Return how usual the last minutes were, for a small drawing."""
     until = time.time()
-    return queries.timeline(session, camera, until - SPARK_SECONDS, until, SPARK_POINTS)
+    return camera_timeline.timeline(session, camera, until - SPARK_SECONDS, until, SPARK_POINTS)
 
 
 # The pages of a camera.
@@ -243,7 +243,7 @@ def show_camera_page(page: ViewerPage, camera: str, at: float | None = None) -> 
         learnings=learnings,
         # Of a recording without a date times are counted from its beginning.
         origin=None if row.dated or not learnings else learnings[-1].since,
-        until=page.database.read(queries.judged_until, camera) if recorded else None,
+        until=page.database.read(camera_timeline.judged_until, camera) if recorded else None,
         latest=page.database.read(queries.events, wanted, limit=N_LATEST_OF_CAMERA).events,
         learning=now.learning,
         kept_seconds=now.kept_seconds,
@@ -535,7 +535,7 @@ def show_timeline(
     points: Annotated[int, Query(ge=2, le=MOST_POINTS)] = 1200,
 ) -> CameraTimeline:
     """Show how usual a span of time was, with its events and troubles."""
-    return console.database.read(queries.timeline, camera.id, since, until, points)
+    return console.database.read(camera_timeline.timeline, camera.id, since, until, points)
 
 
 @api.get("/cameras/{camera}/learnings", response_model=list[LearningRecord])
