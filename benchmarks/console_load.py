@@ -62,6 +62,8 @@ REPEATS = 30
 """Times that forty seconds are repeated in a stream: twenty minutes."""
 N_BESIDE = 4
 """Cameras of which memory and processor time are measured."""
+STILL_LOADING = 0.5
+"""Megabytes by which what cameras are forked from grows in seconds while it loads."""
 MOST_MEMORY = 80.0
 """Megabytes of a camera, at most."""
 ALERTS_PER_DAY = 300.0
@@ -281,8 +283,12 @@ def memory(folder: Path, size: str, options: argparse.Namespace) -> Iterator[Row
 
 
 def _shared(served: Served) -> float:
-    """Return the megabytes of what cameras are forked from."""
-    return sum(pss(child.pid) for child in psutil.Process(served.pid).children())
+    """Return the megabytes of what cameras are forked from, once they no longer grow."""
+    before, now = -1.0, 0.0
+    while abs(now - before) > STILL_LOADING:
+        time.sleep(3.0)
+        before, now = now, sum(pss(c.pid) for c in psutil.Process(served.pid).children())
+    return now
 
 
 def _of_cameras(served: Served) -> float:

@@ -183,7 +183,7 @@ class ComparisonSchedule:
 
     def __call__(self, time: float) -> bool:
         """Return whether to compare the frame of this time; call it for all frames in order."""
-        number = int((time + ROUNDING) // self.clip)  # `clip_number`: this is for every frame
+        number = clip_number(time, self.clip)
         if number == self.number and time - self.last < LAG:
             return False
         self.number, self.last = number, time
@@ -208,7 +208,7 @@ def compare_frames(
     anew = False
     for frame in frames:
         time = frame.time
-        number = int((time + ROUNDING) // clip)
+        number = clip_number(time, clip)
         if number < since:
             continue
         moves, change = None, 0.0
