@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, NotRequired
 
 import numpy as np
@@ -125,6 +126,7 @@ LAYOUTS = {
         "accepted_lengths": Layout(INDEX, ("accepted moments",), False, 0),
         "accepted_hours": Layout(INDEX, ("accepted moments",), False, 0, NO_HOUR),
         "accepted_times": Layout(REAL, ("accepted moments",), False, 0.0, MOST_NATS),
+        "accepted_after": Layout(INDEX, ("accepted moments",), False, 0, 1),
         "accepted_cells": Layout(INDEX, ("accepted cells",), False, 0),
         "accepted_ages": Layout(INDEX, ("accepted cells",), False, 1),
         "accepted_stands": Layout(INDEX, ("accepted moments",), False, 0),
@@ -224,6 +226,8 @@ class Moment(NamedTuple):
     times: float = 1.0
     """How often it is counted."""
     standing: StandingCells = StandingCells.unknown()
+    after: bool = False
+    """Whether it is of the event of the moment before."""
 
     def same(self, other: "Moment") -> bool:
         """Return whether two moments are one."""
@@ -476,7 +480,10 @@ class HabitModel:
         times: float = 1.0,
     ) -> "HabitModel":
         """Return the model with moments accepted one after the other, as `accept` takes them."""
-        further = [_moment_of(votes, clock, standing, times) for votes, standing in moments]
+        further = [
+            _moment_of(votes, clock, standing, times)._replace(after=n > 0)
+            for n, (votes, standing) in enumerate(moments)
+        ]
         model = replace(self, accepted=(*self.accepted, *further))
         # The same sums in the same order, without those before anew.
         model.__dict__["all_counts"] = _counted(self.all_counts, further)
@@ -488,11 +495,33 @@ class HabitModel:
         self, votes: Votes, *, clock: int = NO_CLOCK, standing: StandingCells | None = None
     ) -> "HabitModel":
         """Return the model without a moment that was accepted, to the bit as it was before."""
-        wanted = _moment_of(votes, clock, standing)
-        for i, other in enumerate(self.accepted):
-            if wanted.same(other):
-                return replace(self, accepted=self.accepted[:i] + self.accepted[i + 1 :])
-        raise InvalidInputError("this moment was not accepted, so there is nothing to take back")
+        return self.withdraw_all([(votes, standing)], clock=clock)
+
+    def withdraw_all(
+        self, moments: Sequence[tuple[Votes, StandingCells | None]], *, clock: int = NO_CLOCK
+    ) -> "HabitModel":
+        """Return the model without the moments of an event, to the bit as it was before.
+
+        The latest that were accepted together; one by one where no event has all of them, as in
+        files that do not say which are of one event.
+        """
+        wanted = [_moment_of(votes, clock, standing) for votes, standing in moments]
+        firsts = [i for i, moment in enumerate(self.accepted) if not moment.after]
+        for first, end in reversed([*pairwise([*firsts, len(self.accepted)])]):
+            together = self.accepted[first:end]
+            if len(together) == len(wanted) and all(map(Moment.same, together, wanted)):
+                return replace(self, accepted=self.accepted[:first] + self.accepted[end:])
+        left = [*self.accepted]
+        for moment in wanted:
+            i = next((i for i, other in enumerate(left) if moment.same(other)), None)
+            if i is None:
+                raise InvalidInputError(
+                    "this moment was not accepted, so there is nothing to take back"
+                )
+            removed = left.pop(i)
+            if not removed.after and i < len(left):
+                left[i] = left[i]._replace(after=False)
+        return replace(self, accepted=tuple(left))
 
     def contents(self) -> Contents:
         """Return header and arrays for a file; names start with `habits.`."""
@@ -597,11 +626,13 @@ def _accepted_tensors(
     hours, times = [moment.hour for moment in accepted], [moment.times for moment in accepted]
     stands = [moment.standing for moment in accepted]
     any_stands = any(standing.known for standing in stands)
+    after = [moment.after for moment in accepted]
     return {
         "accepted": _whole(codes),
         "accepted_lengths": _whole([[len(words) for words in codes]]),
         "accepted_hours": np.array(hours) if set(hours) - {NO_HOUR} else None,
         "accepted_times": np.array(times) if set(times) - {1.0} else None,
+        "accepted_after": _whole([after]) if any(after) else None,
         "accepted_cells": _whole([each.cells for each in stands]) if any_stands else None,
         "accepted_ages": _whole([each.ages for each in stands]) if any_stands else None,
         "accepted_stands": _whole([[len(each.cells) for each in stands]]) if any_stands else None,
@@ -616,21 +647,23 @@ def _accepted_moments(stored: dict[str, NDArray[Any]], vocabulary: Vocabulary) -
     parts = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
     hours = stored.get("accepted_hours", np.full(len(parts), NO_HOUR))
     times = stored.get("accepted_times", np.ones(len(parts)))
+    after = stored.get("accepted_after", np.zeros(len(parts)))
     stands = _accepted_stands(stored, len(parts), vocabulary.n_cells)
-    for part, hour, n, standing in zip(parts, hours, times, stands, strict=True):
-        yield Moment(Votes.of_codes(part, vocabulary), int(hour), float(n), standing)
+    for part, hour, n, standing, of_it in zip(parts, hours, times, stands, after, strict=True):
+        votes = Votes.of_codes(part, vocabulary)
+        yield Moment(votes, int(hour), float(n), standing, bool(of_it))
 
 
 def _counted(counts: HabitCounts, accepted: Sequence[Moment]) -> HabitCounts:
     """Return counts with moments that were accepted."""
-    return counts.adding_all((votes, times, hour) for votes, hour, times, _ in accepted)
+    return counts.adding_all((votes, times, hour) for votes, hour, times, *_ in accepted)
 
 
 def _counted_turns(
     counts: TurnCounts | None, accepted: Sequence[Moment], vocabulary: Vocabulary
 ) -> TurnCounts | None:
     """Return counts by the turn likewise; None where the turn is no cue."""
-    documents = ((votes, times) for votes, _, times, _ in accepted)
+    documents = ((votes, times) for votes, _, times, *_ in accepted)
     return None if counts is None else counts.adding_all(documents, vocabulary)
 
 
@@ -638,9 +671,9 @@ def _counted_standing(
     counts: StandingCounts | None, accepted: Sequence[Moment]
 ) -> StandingCounts | None:
     """Return counts of what stands likewise; None where that is no cue."""
-    for *_, times, standing in accepted:
-        if counts is not None and standing.known:
-            counts = counts.adding(standing, times)
+    for moment in accepted:
+        if counts is not None and moment.standing.known:
+            counts = counts.adding(moment.standing, moment.times)
     return counts
 
 

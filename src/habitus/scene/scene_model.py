@@ -188,9 +188,8 @@ class SceneModel:
     def withdraw(self, event: Event) -> "SceneModel":
         """Return the model without an event that was accepted, to the bit as if it never was."""
         habits = self._known_habits("told what is normal", "model")
-        for votes, standing in self._moments(event, habits):
-            habits = habits.withdraw(votes, clock=event.minute, standing=standing)
-        return replace(self, habits=habits)
+        moments = self._moments(event, habits)
+        return replace(self, habits=habits.withdraw_all(moments, clock=event.minute))
 
     def _moments(self, event: Event, habits: HabitModel) -> list[tuple[Votes, StandingCells]]:
         """Return what is counted where an event is normal: see `accept`."""
