@@ -2,22 +2,29 @@
 
 import contextlib
 import json
+import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 from scripts.container_steps import Instruction, instructions
+from sqlalchemy import create_engine, text
 from typer.main import get_command
 
 from habitus.cli import command_for
 from habitus.web.server_settings import PORT
+from reference.consoles import PostgresServer
 from reference.processes import wait_until
 from reference.streams import free_port
 from reference.system import BROKER, UNIT_CHECK, needs
@@ -146,23 +153,129 @@ def test_compose_agrees_with_the_container_and_the_command() -> None:
         assert (DEPLOY / name).is_file()
 
 
-def test_the_broker_takes_its_settings(tmp_path: Path) -> None:
+def interpolated(text: str, variables: dict[str, str]) -> str:
+    """A value of the file with variables, as compose puts them in: ${NAME:-else}, ${NAME:?why}."""
+
+    def value(found: re.Match[str]) -> str:
+        name, kind, rest = found.groups()
+        assert variables.get(name) or kind == "-", rest
+        return variables.get(name) or rest
+
+    return re.sub(r"\$\{(\w+):([-?])([^}]*)\}", value, text)
+
+
+def exported() -> dict[str, str]:
+    """The variables that the documents have people export for all three services."""
+    text = (ROOT / "docs/how-to/service.md").read_text()
+    words = [shlex.split(line) for line in text.splitlines() if line.startswith("export ")]
+    return dict(word.split("=", 1) for line in words for word in line[1:])
+
+
+def environment(service: str) -> dict[str, str]:
+    """What compose gives a service."""
+    values = SERVICES[service]["environment"]
+    return {name: interpolated(text, exported()) for name, text in values.items()}
+
+
+@contextlib.contextmanager
+def broker(tmp_path: Path) -> Iterator[int]:
+    """Debian's Mosquitto with the settings of compose, its folders and its port those of a test."""
     needs(BROKER)
-    port, folder = free_port(), tmp_path / "data"
-    folder.mkdir()
+    service, port = SERVICES["mosquitto"], free_port()
     text = (DEPLOY / "mosquitto.conf").read_text()
-    text = text.replace("1883", f"{port} 127.0.0.1").replace("/mosquitto/data/", f"{folder}/")
+    (inside,) = {published.split(":")[-1] for published in service["ports"]}
+    mounted = [volume.split(":") for volume in service["volumes"]]
+    (place,) = (inner for outer, inner, *_ in mounted if outer in COMPOSE["volumes"])
+    assert any(outer == "./mosquitto.conf" for outer, *_ in mounted)
+    assert text.count(f"listener {inside}\n") == text.count(f"_location {place}/\n") == 1
+    (folder := tmp_path / "broker").mkdir()
+    text = text.replace(f"listener {inside}", f"listener {port} {HERE}").replace(place, str(folder))
     (tmp_path / "mosquitto.conf").write_text(f"{text}user root\n")
-    broker = subprocess.Popen([MOSQUITTO, "-c", tmp_path / "mosquitto.conf"])
+    process = subprocess.Popen([MOSQUITTO, "-c", tmp_path / "mosquitto.conf"])
+
+    def answers() -> bool:
+        with contextlib.suppress(OSError), socket.create_connection((HERE, port), 1):
+            return True
+        assert process.poll() is None
+        return False
+
     try:
-
-        def answers() -> bool:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                return True
-            assert broker.poll() is None
-            return False
-
         wait_until(answers, "the broker listens")
+        yield port
     finally:
-        broker.terminate()
-        broker.wait()
+        process.terminate()
+        process.wait()
+    assert list(folder.iterdir())  # what it keeps is on the volume
+
+
+@contextlib.contextmanager
+def postgres() -> Iterator[PostgresServer]:
+    """Debian's PostgreSQL with what its image makes of the environment: a user and a database."""
+    given = environment("postgres")
+    user, password, name = (given[f"POSTGRES_{part}"] for part in ("USER", "PASSWORD", "DB"))
+    with tempfile.TemporaryDirectory(prefix="habitus-postgres-") as folder:
+        server = PostgresServer(Path(folder), user=user, password=password)
+        kind, *check = SERVICES["postgres"]["healthcheck"]["test"]
+        assert kind == "CMD"
+        known = os.environ | {"PGHOST": HERE, "PGPORT": str(server.port), "PGPASSWORD": password}
+        try:
+            assert subprocess.run(check, env=known, check=False).returncode == 0
+            made = ["psql", "-q", "-U", user, "-d", "postgres", "-c", f'CREATE DATABASE "{name}"']
+            subprocess.run(made, env=known, check=True)
+            yield server
+        finally:
+            server.stop()
+        assert subprocess.run(check, env=known, check=False).returncode != 0
+
+
+def test_the_services_of_compose_work_together(tmp_path: Path) -> None:
+    """The servers are the system's; of the commands, addresses and folders alone are a test's."""
+    given, (entry,), (check,) = environment("habitus"), steps("ENTRYPOINT"), steps("HEALTHCHECK")
+    assert SERVICES["habitus"]["depends_on"]["postgres"]["condition"] == "service_healthy"
+    with postgres() as server, broker(tmp_path) as port:
+        address = given["HABITUS_DATABASE"]
+        assert "@postgres/" in address
+        address = address.replace("@postgres/", f"@{HERE}:{server.port}/")
+        data, words = str(tmp_path / "data"), entry.words[1:]
+        words[words.index("--data") + 1] = data
+        console = subprocess.Popen(
+            [sys.executable, "-m", "habitus", *words, "--port=0"],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | given | {"HABITUS_DATABASE": address},
+        )
+        try:
+            assert console.stdout is not None
+            (number,) = re.findall(r"http://\S+:(\d+)", console.stdout.readline())
+            health = [word.replace(f":{PORT}/", f":{number}/") for word in check.words[1:]]
+            wait_until(
+                lambda: subprocess.run([sys.executable, *health], check=False).returncode == 0,
+                "the console is healthy",
+            )
+            with httpx.Client(base_url=f"http://{HERE}:{number}") as client:
+                (csrf,) = re.findall('name="csrf_token" value="([^"]+)"', client.get("/login").text)
+                person = {"name": "admin", "password": given["HABITUS_PASSWORD"]}
+                assert client.post("/login", data=person | {"csrf_token": csrf}).status_code == 303
+                client.headers["X-CSRF-Token"] = client.get("/api/session").json()["csrf"]
+                settings = {"host": HERE, "port": port}
+                channel = {"name": "broker", "kind": "mqtt", "settings": settings}
+                made = client.post("/api/channels", json=channel)
+                assert made.status_code == 201, made.text
+                told = client.post(f"/api/channels/{made.json()['id']}/test")
+                assert told.status_code == 204, told.text
+            engine = create_engine(address)
+            with engine.connect() as connection:
+                names = connection.execute(text("SELECT name FROM channels")).scalars().all()
+            engine.dispose()
+            assert names == ["broker"]
+            assert not (tmp_path / "data" / "habitus.sqlite").exists()
+        finally:
+            console.terminate()
+            console.wait()
+            console.stdout.close()
+
+
+def test_compose_asks_for_the_password() -> None:
+    with pytest.raises(AssertionError, match="at least 8 characters"):
+        interpolated(SERVICES["habitus"]["environment"]["HABITUS_PASSWORD"], {})
+    assert interpolated(SERVICES["habitus"]["environment"]["HABITUS_DATABASE"], {}) == ""

@@ -100,18 +100,23 @@ def add_playing(console: Console, video: Path, model: Path, *, speed: float = 20
 
 
 class PostgresServer:
-    """A server of Debian's PostgreSQL on a free port of this machine."""
+    """A server of Debian's PostgreSQL on a free port of this machine, with a password or none."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, user: str = "habitus", password: str = "") -> None:
         if not POSTGRES:
             pytest.skip("PostgreSQL is not installed")
         self.folder, self.bin = folder / "data", POSTGRES[-1]
         # It refuses to be run by root.
         self.user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        known = ["-A", "trust"]
+        if password:
+            (file := folder / "password").write_text(password)
+            known = ["-A", "scram-sha-256", "--pwfile", str(file)]
         if self.user:
-            shutil.chown(folder, "postgres")
+            for path in (folder, *folder.iterdir()):
+                shutil.chown(path, "postgres")
         self.port = free_port()
-        self._run("initdb", "-U", "habitus", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        self._run("initdb", "-U", user, *known, "-E", "UTF8", "--locale=C", "-N")
         self.start()
 
     def _run(self, program: str, *options: str) -> None:

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 
 import numpy as np
@@ -316,6 +316,32 @@ def test_accepted_moments_are_taken_back_to_the_bit(tmp_path):
     assert np.array_equal(restored.all_counts.direction, model.counts.direction)
     with pytest.raises(InvalidInputError, match="was not accepted"):
         restored.withdraw(odd[0])
+
+
+def test_what_events_share_is_taken_back_of_the_event_that_is_meant(tmp_path):
+    corpus = footage(FINE, 80, seed=8)
+    model = learn_habits(corpus)
+    unlike = votes_of_corpus(random_corpus(FINE, 40, seed=8))
+    a, b, c = [(unlike.of(t), None) for t in np.flatnonzero(np.diff(unlike.indptr) > 5)[:3]]
+    events = {"short": ([a], 1.0), "long": ([a, b], 30.0), "later": ([c, a], 3.0)}
+    for order in permutations(events):
+        accepted = model
+        for name in order:
+            accepted = accepted.accept_all(events[name][0], times=events[name][1])
+        path = tmp_path / "model"
+        SceneModel(topic_model(corpus), habits=accepted).save(path)
+        accepted = SceneModel.load(path).habits
+        for name in order:
+            left = accepted.withdraw_all(events[name][0])
+            wanted = model
+            for other in order:
+                if other != name:
+                    wanted = wanted.accept_all(events[other][0], times=events[other][1])
+            assert np.array_equal(left.all_counts.direction, wanted.all_counts.direction)
+            assert [m.times for m in left.accepted] == [m.times for m in wanted.accepted]
+    apart = replace(accepted, accepted=tuple(m._replace(after=False) for m in accepted.accepted))
+    assert len(apart.withdraw_all([a, b]).accepted) == 3  # of a file that does not say it
+    assert [m.after for m in accepted.withdraw(c[0]).accepted].count(True) == 1
 
 
 def test_the_default_detector_of_a_scene_judges_by_habits():

@@ -1,9 +1,12 @@
 """Events within the budget of a camera."""
 
 import json
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +15,19 @@ from habitus.errors import FileError, InvalidInputError
 from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of
 from habitus.ingest.live import LiveDocument
 from habitus.jobs.fork_server import ForkServer
+from habitus.scene.habit_model import HabitModel
 from habitus.scene.localisation import Box
 from habitus.scene.scene_model import SceneModel
 from habitus.scene.thresholds import AlarmLimit, RaisedAlarm
 from habitus.site.filing import Filing
 from habitus.site.journal import SiteEvent, filed_events
-from habitus.site.judging import Judging, TaughtScene, with_accepted
+from habitus.site.judging import (
+    Judging,
+    TaughtScene,
+    accepted_times_of,
+    recall,
+    with_accepted,
+)
 from habitus.site.pipe_messages import AlertOrder, Report
 from habitus.site.zones import DAYS, WeekHours, Zone
 from habitus.video import Reader, Source
@@ -174,9 +184,10 @@ def test_what_was_accepted_is_counted_as_normal(
     soon(lambda: filed(filing, "ended"))
     (event,) = (json.loads(entry.details.line()) for entry in filed(filing, "ended"))
     plain = SceneModel.load(model)
-    taught, n_unfit = with_accepted(plain, [event])
-    again, n_unfit_again = with_accepted(plain, [{"habitus": "event"}, event])
-    assert (n_unfit, n_unfit_again) == (0, 1)
+    taught, (often,) = with_accepted(plain, [event])
+    again, times = with_accepted(plain, [{"habitus": "event"}, event])
+    assert often > 0
+    assert times == [0, often]
     assert plain.habits is not None
     assert taught.habits is not None
     assert again.habits is not None
@@ -215,6 +226,57 @@ def test_what_was_counted_as_normal_is_not_counted_anew(
         assert anew is not None
         assert np.array_equal(habits.all_counts.speed, anew.all_counts.speed)
         assert habits.all_counts.n_documents == anew.all_counts.n_documents
+
+
+def test_how_often_events_count_is_found_out_once(
+    arrivals: list[LiveDocument],
+    model: Path,
+    filing: Filing,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """By whichever process was first: with a hundred of them it takes many seconds."""
+    model = Path(shutil.copy(model, tmp_path / "model-1.habitus"))
+    judging, tried = judging_of(model, filing), [0]
+    for arrival in arrivals:
+        judging.take(arrival)
+    judging.end_event()
+    soon(lambda: filed(filing, "ended"))
+    (event,) = (entry.details for entry in filed(filing, "ended"))
+    events = [event, {"habitus": "event"}, {**event, "track": event["track"][:1]}]
+    anew, times = with_accepted(SceneModel.load(model), events)
+    accept_all = HabitModel.accept_all
+
+    def counted(self: HabitModel, *moments: Any, **options: Any) -> HabitModel:
+        tried[0] += 1
+        return accept_all(self, *moments, **options)
+
+    monkeypatch.setattr(HabitModel, "accept_all", counted)
+    beside = accepted_times_of(model)
+    assert not beside.exists()
+
+    def n_tried(accepted: list[dict[str, Any]]) -> int:
+        tried[0], taught = 0, TaughtScene()
+        habits = taught.scene(model, accepted).habits
+        assert habits is not None
+        assert anew.habits is not None
+        assert taught.times == times[: len(accepted)]
+        if len(accepted) == len(events):
+            assert np.array_equal(habits.all_counts.speed, anew.habits.all_counts.speed)
+            assert [m.times for m in habits.accepted] == [m.times for m in anew.habits.accepted]
+        return tried[0]
+
+    often = n_tried(events[:1])
+    assert often > 1
+    assert n_tried(events[:1]) == 1
+    both = n_tried(events)
+    assert n_tried(events) == 2 <= both
+    beside.write_text("damaged")
+    assert n_tried(events) == often + both - 1
+    assert n_tried(events) == 2
+    os.utime(model, ns=(1, 1))  # another model
+    assert n_tried(events[:2]) == often
+    assert recall(model, events[1:]) == []
 
 
 UPPER = ((0.0, 16.0), (192.0, 16.0), (192.0, 72.0), (0.0, 72.0))

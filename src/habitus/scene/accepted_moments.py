@@ -29,6 +29,8 @@ class Moment(NamedTuple):
     times: float = 1.0
     """How often it is counted."""
     standing: StandingCells = StandingCells.unknown()
+    after: bool = False
+    """Whether it is of the event of the moment before."""
 
     def same(self, other: "Moment") -> bool:
         """Return whether two moments are one."""
@@ -49,7 +51,7 @@ def with_accepted_moments(counts: HabitCounts, accepted: Sequence[Moment]) -> Ha
     """Return counts with moments that were accepted."""
     if not accepted:
         return counts
-    return counts.adding_all((votes, times, hour) for votes, hour, times, _ in accepted)
+    return counts.adding_all((votes, times, hour) for votes, hour, times, *_ in accepted)
 
 
 def with_accepted_turns(
@@ -58,16 +60,16 @@ def with_accepted_turns(
     """Return counts by the turn likewise; None where the turn is no cue."""
     if counts is None or not accepted:
         return counts
-    return counts.adding_all(((votes, times) for votes, _, times, _ in accepted), vocabulary)
+    return counts.adding_all(((votes, times) for votes, _, times, *_ in accepted), vocabulary)
 
 
 def with_accepted_standing(
     counts: StandingCounts | None, accepted: Sequence[Moment]
 ) -> StandingCounts | None:
     """Return counts of what stands likewise; None where that is no cue."""
-    for *_, times, standing in accepted:
-        if counts is not None and standing.known:
-            counts = counts.adding(standing, times)
+    for moment in accepted:
+        if counts is not None and moment.standing.known:
+            counts = counts.adding(moment.standing, moment.times)
     return counts
 
 
@@ -79,11 +81,13 @@ def accepted_tensors(
     hours, times = [moment.hour for moment in accepted], [moment.times for moment in accepted]
     stands = [moment.standing for moment in accepted]
     any_stands = any(standing.known for standing in stands)
+    after = [moment.after for moment in accepted]
     return {
         "accepted": _whole(codes),
         "accepted_lengths": _whole([[len(words) for words in codes]]),
         "accepted_hours": np.array(hours) if set(hours) - {NO_HOUR} else None,
         "accepted_times": np.array(times) if set(times) - {1.0} else None,
+        "accepted_after": _whole([after]) if any(after) else None,
         "accepted_cells": _whole([each.cells for each in stands]) if any_stands else None,
         "accepted_ages": _whole([each.ages for each in stands]) if any_stands else None,
         "accepted_stands": _whole([[len(each.cells) for each in stands]]) if any_stands else None,
@@ -98,9 +102,11 @@ def accepted_moments(stored: dict[str, NDArray[Any]], vocabulary: Vocabulary) ->
     parts = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
     hours = stored.get("accepted_hours", np.full(len(parts), NO_HOUR))
     times = stored.get("accepted_times", np.ones(len(parts)))
+    after = stored.get("accepted_after", np.zeros(len(parts)))
     stands = _accepted_stands(stored, len(parts), vocabulary.n_cells)
-    for part, hour, n, standing in zip(parts, hours, times, stands, strict=True):
-        yield Moment(Votes.of_codes(part, vocabulary), int(hour), float(n), standing)
+    for part, hour, n, standing, of_it in zip(parts, hours, times, stands, after, strict=True):
+        votes = Votes.of_codes(part, vocabulary)
+        yield Moment(votes, int(hour), float(n), standing, bool(of_it))
 
 
 def _accepted_stands(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, NotRequired
 
 import numpy as np
@@ -134,6 +135,7 @@ LAYOUTS = {
         "accepted_lengths": Layout(INDEX, ("accepted moments",), False, 0),
         "accepted_hours": Layout(INDEX, ("accepted moments",), False, 0, NO_HOUR),
         "accepted_times": Layout(REAL, ("accepted moments",), False, 0.0, MOST_NATS),
+        "accepted_after": Layout(INDEX, ("accepted moments",), False, 0, 1),
         "accepted_cells": Layout(INDEX, ("accepted cells",), False, 0),
         "accepted_ages": Layout(INDEX, ("accepted cells",), False, 1),
         "accepted_stands": Layout(INDEX, ("accepted moments",), False, 0),
@@ -468,7 +470,10 @@ class HabitModel:
         times: float = 1.0,
     ) -> "HabitModel":
         """Return the model with moments accepted one after the other, as `accept` takes them."""
-        further = [moment_of(votes, clock, standing, times) for votes, standing in moments]
+        further = [
+            moment_of(votes, clock, standing, times)._replace(after=n > 0)
+            for n, (votes, standing) in enumerate(moments)
+        ]
         model = replace(self, accepted=(*self.accepted, *further))
         # The same sums in the same order, without those before anew.
         model.__dict__["all_counts"] = with_accepted_moments(self.all_counts, further)
@@ -480,11 +485,33 @@ class HabitModel:
         self, votes: Votes, *, clock: int = NO_CLOCK, standing: StandingCells | None = None
     ) -> "HabitModel":
         """Return the model without a moment that was accepted, to the bit as it was before."""
-        wanted = moment_of(votes, clock, standing)
-        for i, other in enumerate(self.accepted):
-            if wanted.same(other):
-                return replace(self, accepted=self.accepted[:i] + self.accepted[i + 1 :])
-        raise InvalidInputError("this moment was not accepted, so there is nothing to take back")
+        return self.withdraw_all([(votes, standing)], clock=clock)
+
+    def withdraw_all(
+        self, moments: Sequence[tuple[Votes, StandingCells | None]], *, clock: int = NO_CLOCK
+    ) -> "HabitModel":
+        """Return the model without the moments of an event, to the bit as it was before.
+
+        The latest that were accepted together; one by one where no event has all of them, as in
+        files that do not say which are of one event.
+        """
+        wanted = [moment_of(votes, clock, standing) for votes, standing in moments]
+        firsts = [i for i, moment in enumerate(self.accepted) if not moment.after]
+        for first, end in reversed([*pairwise([*firsts, len(self.accepted)])]):
+            together = self.accepted[first:end]
+            if len(together) == len(wanted) and all(map(Moment.same, together, wanted)):
+                return replace(self, accepted=self.accepted[:first] + self.accepted[end:])
+        left = [*self.accepted]
+        for moment in wanted:
+            i = next((i for i, other in enumerate(left) if moment.same(other)), None)
+            if i is None:
+                raise InvalidInputError(
+                    "this moment was not accepted, so there is nothing to take back"
+                )
+            removed = left.pop(i)
+            if not removed.after and i < len(left):
+                left[i] = left[i]._replace(after=False)
+        return replace(self, accepted=tuple(left))
 
     def contents(self) -> Contents:
         """Return header and arrays for a file; names start with `habits.`."""

@@ -158,7 +158,9 @@ class SceneModel:
             ("topics and behaviours are those of the first footage; habits were updated",),
         )
 
-    def accept(self, event: Event, *, recent: Sequence[Event] = ()) -> "Acceptance":
+    def accept(
+        self, event: Event, *, recent: Sequence[Event] = (), times: float | None = None
+    ) -> "Acceptance":
         """Count all documents of an event as normal; `withdraw` takes that back.
 
         They are counted once, or as many of `TIMES` as it takes until none is an alarm again. What
@@ -171,6 +173,8 @@ class SceneModel:
             An event by the measure "habits".
         recent
             Alarms to judge again.
+        times
+            How often they are counted, where that is known.
 
         Returns
         -------
@@ -180,6 +184,10 @@ class SceneModel:
         """
         before = self._known_habits("told what is normal", "model")
         moments = self._moments(event, before)
+        if times is not None:
+            habits = before.accept_all(moments, clock=event.minute, times=times)
+            scene = replace(self, habits=habits)
+            return Acceptance(scene, scene.silenced(recent))
         most = max(before.all_counts.n_documents / len(moments), MANY_TIMES)
         tried = [times for times in TIMES if times <= most] if event.track else TIMES[:1]
         for times in tried:
@@ -192,9 +200,8 @@ class SceneModel:
     def withdraw(self, event: Event) -> "SceneModel":
         """Return the model without an event that was accepted, to the bit as if it never was."""
         habits = self._known_habits("told what is normal", "model")
-        for votes, standing in self._moments(event, habits):
-            habits = habits.withdraw(votes, clock=event.minute, standing=standing)
-        return replace(self, habits=habits)
+        moments = self._moments(event, habits)
+        return replace(self, habits=habits.withdraw_all(moments, clock=event.minute))
 
     def _moments(self, event: Event, habits: HabitModel) -> list[tuple[Votes, StandingCells]]:
         """Return what is counted where an event is normal: see `accept`."""

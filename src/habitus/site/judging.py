@@ -1,17 +1,22 @@
 """A camera's documents judged by its model: alarms within the budget, and what is nearly one."""
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from habitus.arrays import Flags, Image
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, InvalidInputError
+from habitus.files import write_file
 from habitus.ingest.live import LiveDocument
 from habitus.model.online import predicted_behaviours
 from habitus.scene.camera_check import CameraCheck
@@ -21,7 +26,7 @@ from habitus.scene.events import Event
 from habitus.scene.localisation import Box, Placement, SceneNames, place_in_words
 from habitus.scene.scene_model import SceneModel
 from habitus.scene.thresholds import AlarmLimit
-from habitus.schema import decoded
+from habitus.schema import NotNegative, Text, decoded
 from habitus.site.filing import Filing, PicturedEvent
 from habitus.site.journal import SiteEvent
 from habitus.site.pipe_messages import AlertOrder
@@ -42,19 +47,68 @@ def with_accepted(
     scene: SceneModel,
     accepted: Sequence[dict[str, Any]],
     counting: Callable[[], None] = lambda: None,
-) -> tuple[SceneModel, int]:
-    """Return a model in which events are normal, and how many of them it cannot count.
+    *,
+    known: Sequence[float] = (),
+) -> tuple[SceneModel, list[float]]:
+    """Return a model in which events are normal, and how often each counts, 0 if it cannot.
 
-    Each takes a fraction of a second, before which `counting` is called.
+    Finding that out takes a fraction of a second for each, before which `counting` is called; of
+    the first of them it may be known.
     """
-    n_unfit = 0
-    for event in accepted:
+    times: list[float] = []
+    for event, often in zip_longest(accepted, known[: len(accepted)]):
         counting()
-        try:
-            scene = scene.accept(as_event(event)).scene
-        except HabitusError:  # found when the camera had another frame size
-            n_unfit += 1
-    return scene, n_unfit
+        found = 0.0
+        if often != 0.0:
+            with suppress(HabitusError):  # found when the camera had another frame size
+                scene = scene.accept(as_event(event), times=often).scene
+                found = scene.habits.accepted[-1].times if scene.habits is not None else 0.0
+        times.append(found)
+    return scene, times
+
+
+class AcceptedTimes(TypedDict):
+    """How often events that were accepted count, beside the model of a camera."""
+
+    model: list[int]
+    """Size of its file, and when it was written, in nanoseconds."""
+    events: list[Text]
+    """Digests of the events."""
+    times: list[NotNegative]
+
+
+def accepted_times_of(model: Path) -> Path:
+    """Return the file beside a model that `remember` writes."""
+    return model.with_suffix(".accepted")
+
+
+def remember(model: Path, accepted: Sequence[dict[str, Any]], times: Sequence[float]) -> None:
+    """Keep how often events count, so that nobody has to find that out again."""
+    with suppress(OSError, HabitusError):  # a full disk; it is found out again
+        kept = AcceptedTimes(model=_written(model), events=_digests(accepted), times=[*times])
+        write_file(accepted_times_of(model), json.dumps(kept).encode())
+
+
+def recall(model: Path, accepted: Sequence[dict[str, Any]]) -> list[float]:
+    """Return how often the first of some events count, as far as these were remembered."""
+    try:
+        kept = decoded(accepted_times_of(model).read_text(encoding="utf-8"), AcceptedTimes)
+        if kept["model"] != _written(model):
+            return []
+    except (OSError, ValueError, HabitusError):
+        return []
+    pairs = zip(kept["events"], _digests(accepted), kept["times"], strict=False)
+    return [often for *_, often in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+
+
+def _written(model: Path) -> list[int]:
+    found = model.stat()
+    return [found.st_size, found.st_mtime_ns]
+
+
+def _digests(events: Sequence[dict[str, Any]]) -> list[str]:
+    texts = (json.dumps(event, sort_keys=True) for event in events)
+    return [hashlib.sha256(text.encode()).hexdigest() for text in texts]
 
 
 class TaughtScene:
@@ -62,18 +116,28 @@ class TaughtScene:
 
     def __init__(self) -> None:
         self._latest: tuple[Path, tuple[dict[str, Any], ...], SceneModel] | None = None
+        self.times: list[float] = []
+        """How often each event counts."""
 
     def scene(
-        self, path: Path, accepted: Sequence[dict[str, Any]], counting: Callable[[], None]
+        self,
+        path: Path,
+        accepted: Sequence[dict[str, Any]],
+        counting: Callable[[], None] = lambda: None,
     ) -> SceneModel:
         """Return the model of a file in which events are normal; see `with_accepted`."""
-        further, scene = tuple(accepted), None
+        further, scene, times = tuple(accepted), None, list[float]()
         if self._latest is not None:
             before, counted, latest = self._latest
             if before == path and further[: len(counted)] == counted:
-                further, scene = further[len(counted) :], latest
-        scene, _ = with_accepted(scene or SceneModel.load(path), further, counting)
-        self._latest = path, tuple(accepted), scene
+                further, scene, times = further[len(counted) :], latest, self.times
+        known = recall(path, accepted) if further else []
+        scene, found = with_accepted(
+            scene or SceneModel.load(path), further, counting, known=known[len(times) :]
+        )
+        self._latest, self.times = (path, tuple(accepted), scene), times + found
+        if len(known) < len(self.times):
+            remember(path, accepted, self.times)
         return scene
 
 

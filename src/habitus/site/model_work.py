@@ -26,7 +26,13 @@ from habitus.scene.habit_model import HALF_LIFE
 from habitus.settings import LearningSettings
 from habitus.site.camera_models import joined_fleet, learn_documents
 from habitus.site.footage import join_hours, read_footage
-from habitus.site.judging import as_event, with_accepted
+from habitus.site.judging import (
+    TaughtScene,
+    accepted_times_of,
+    as_event,
+    remember,
+    with_accepted,
+)
 from habitus.site.process import ProgressSender
 from habitus.site.relearning import (
     LearningFailure,
@@ -88,7 +94,7 @@ def _learn(job: LearningJob, connection: Connection) -> LearntModel:
         summary=scene.summary(),
         notes=(
             *(*footage.notes, *scene.notes, *_fleet_note(scene, fleet)),
-            *(*_accepted_note(scene, job.accepted), *unmatched),
+            *(*_accepted_note(scene, path, job.accepted), *unmatched),
         ),
         since=float(corpus.times.min()),
         until=float(corpus.times.max()) + corpus.clip,
@@ -133,12 +139,16 @@ def _forget(folder: Path) -> None:
     for _, path in _models(folder)[:-KEPT_MODELS]:
         path.unlink(missing_ok=True)
         description_of(path).unlink(missing_ok=True)
+        accepted_times_of(path).unlink(missing_ok=True)
 
 
-def _accepted_note(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield a note about accepted events that the model cannot count."""
-    _, n_unfit = with_accepted(scene, accepted)
-    if n_unfit:
+def _accepted_note(
+    scene: SceneModel, path: Path, accepted: Sequence[dict[str, Any]]
+) -> Iterator[str]:
+    """Remember how often accepted events count; yield a note about those that do not."""
+    _, times = with_accepted(scene, accepted)
+    remember(path, accepted, times)
+    if n_unfit := times.count(0.0):
         yield (
             f"{counted(n_unfit, 'event')} called normal, but seen with another frame size or mask: "
             "not counted any more"
@@ -190,9 +200,13 @@ def silenced(
 ) -> list[int]:
     """Return what `habitus.site.relearning.silenced_by` returns."""
     os.nice(SOON)
-    scene, _ = with_accepted(SceneModel.load(model), accepted)
+    taught = TaughtScene()
+    scene = taught.scene(model, accepted)
     alarms = [as_event(values) for values in recent]
-    return sorted(_quiet(scene.accept(as_event(event)).scene, alarms) - _quiet(scene, alarms))
+    further = scene.accept(as_event(event)).scene
+    if further.habits is not None:
+        remember(model, [*accepted, event], [*taught.times, further.habits.accepted[-1].times])
+    return sorted(_quiet(further, alarms) - _quiet(scene, alarms))
 
 
 def _quiet(scene: SceneModel, alarms: Sequence[Event]) -> set[int]:
