@@ -73,7 +73,7 @@ def test_in_words_and_as_a_picture(folder):
     options += ("--duration", 170.5, "--continue", "--seed", 3)
     run = habitus("tune", "lanes.corpus", *options, cwd=folder)
     assert run.returncode == 0, run.stderr
-    assert "the simplest within one standard error" in run.stdout
+    assert "(*<): the best; no simpler one is within one standard error of it" in run.stdout
     assert "learn    habitus learn lanes.corpus --behaviours 2 --topics" in run.stdout
     assert "--continue --duration 170.5 --seed 3 -o scene.model" in run.stdout
     assert "at 48 alerts per day this camera would find" in run.stdout

@@ -146,6 +146,16 @@ def test_fits_a_phone(pages, opened, name):
     assert min(sizes) >= 12
 
 
+@pytest.mark.parametrize("name", ["lanes", "quiet", "habits"])
+def test_a_phone_shows_the_most_unusual_moment_on_the_timeline(pages, opened, name):
+    page, _ = opened(pages[name], viewport={"width": 375, "height": 700})
+    left, right = page.evaluate(
+        "[document.querySelector('.pill'), document.querySelector('.scroll')]"
+        ".map(e => e.getBoundingClientRect()).flatMap(({left, right}, k) => k ? right : left)"
+    )
+    assert 0 < left < right - 20
+
+
 def place_of(page, selector):
     page.wait_for_timeout(100)
     last = None

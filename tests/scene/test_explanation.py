@@ -282,8 +282,8 @@ def test_cues_together_tell_the_heaviest_ones():
 @pytest.mark.parametrize(
     ("cue", "direction", "speed", "words"),
     [
-        ("speed", RIGHT_12, 9, "everything moves faster than usual, all over the picture"),
-        ("speed", RIGHT_12, 2, "everything moves slower than usual, all over the picture"),
+        ("speed", RIGHT_12, 9, "everything moves faster than usual"),
+        ("speed", RIGHT_12, 2, "everything moves slower than usual"),
         (
             "direction",
             LEFT_12,

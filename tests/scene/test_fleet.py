@@ -310,7 +310,7 @@ def test_a_model_without_a_fleet_has_nothing_of_one(tmp_path):
     ("vocabulary", "clip", "message"),
     [
         (FINE.coarse, 1.0, "words of 12 directions, this one has words of 4 directions"),
-        (replace(FINE, speeds=1), 1.0, "words of 16 speeds, this one has words of 1 speeds"),
+        (replace(FINE, speeds=1), 1.0, "words of 16 speeds, this one has words of 1 speed:"),
         (replace(FINE, cell=16, width=0, height=0), 1.0, "cells of 8 pixels, this one has cells"),
         (FINE, 0.5, "documents of 1 s, this one has documents of 0.5 s"),
     ],

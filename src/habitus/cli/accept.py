@@ -21,9 +21,9 @@ def accept(
 ) -> None:
     """Call events normal in a model.
 
-    What moved in the strongest second of each is counted as one more normal second, and the alarms
-    of the file that the model would no longer raise are listed. Alarms like it that remain can be
-    accepted too.
+    What moved in each second of them is counted as normal, as often as it takes until none is an
+    alarm, and the alarms of the file that the model would no longer raise are counted. Alarms like
+    them that remain can be accepted too.
     Example: habitus accept events.jsonl 3 --model junction.model
     """
     target = output or model

@@ -11,16 +11,22 @@ def detect(
     *,
     source: str = options.SOURCE,
     model: str = options.MODEL,
+    output: str | None = option(
+        None,
+        "Write the alarms here, as JSON Lines, with thumbnails in a folder beside it.",
+        "--output",
+        "-o",
+    ),
     alerts: habitus.AlertSettings = options.JUDGING,
     force: bool = options.FORCE_SCENE,
     reading: habitus.ReadingSettings = options.READ_ONE,
-    output: str | None = option(None, "Write the alarms here, as JSON Lines.", "--output", "-o"),
     annotate: str | None = option(None, "Also write the video with its events drawn, as .mp4."),
     scores: str | None = option(None, "Also write the normality of every document, as CSV."),
     moments: bool = option(
         False,
         "Also write, and print as JSON, the most unusual moments that are no alarms, with "
         '"alarm": false.',
+        "--moments",
     ),
     as_json: bool = options.json_option("Print the alarms as JSON Lines."),
 ) -> None:

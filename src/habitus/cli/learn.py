@@ -28,7 +28,9 @@ TOPIC_MODEL = together(
         USUAL, "Independent runs; the one with the best objective is kept.", "--restarts"
     ),
     n_iterations=option(USUAL, "Iterations of a run of em or vb.", "--iterations"),
-    tolerance=option(None, "Stop a run of em or vb once it gains less than this per word."),
+    tolerance=option(
+        None, "Stop a run of em or vb once it gains less than this per word, in nats."
+    ),
     smoothing=option(USUAL, "em: added to estimates that the prior lets become zero."),
     min_words=options.MIN_WORDS,
     burn_in=option(USUAL, "gibbs: sweeps before the first sample."),
@@ -45,9 +47,6 @@ def learn(
     *,
     context: typer.Context,
     sources: list[str] = options.FOOTAGE,
-    documents: Any = options.DOCUMENTS,
-    learning: habitus.LearningSettings = TOPIC_MODEL,
-    reading: habitus.ReadingSettings = options.SEVERAL,
     output: str | None = option(
         None, "Where to write the model; with --update, to MODEL if not given.", "--output", "-o"
     ),
@@ -69,6 +68,9 @@ def learn(
         "a few minutes of footage.",
         metavar="FILE",
     ),
+    documents: Any = options.DOCUMENTS,
+    learning: habitus.LearningSettings = TOPIC_MODEL,
+    reading: habitus.ReadingSettings = options.SEVERAL,
     force: bool = option(
         False,
         "Replace an output that habitus did not write; with --update: go on even if the footage "

@@ -11,6 +11,7 @@ from types import FrameType
 import typer
 
 from habitus import __version__, when_compiling, when_connected
+from habitus.cli import options
 from habitus.cli.ending import lack
 from habitus.cli.terminal import say
 
@@ -55,9 +56,12 @@ def command_for(arguments: Sequence[str] = ()) -> typer.Typer:
     for name in [name for name in arguments[:1] if name in COMMANDS] or COMMANDS:
         module = import_module(f"habitus.cli.{name}")
         if hasattr(module, "app"):
-            app.add_typer(module.app)
+            for command in module.app.registered_commands:
+                command.short_help = options.first_line(command.callback)
+            app.add_typer(module.app, short_help=module.app.info.help)
         else:
-            app.command()(getattr(module, name))
+            function = getattr(module, name)
+            app.command(short_help=options.first_line(function))(function)
     return app
 
 

@@ -146,7 +146,9 @@ JUDGING = together(
         f"The budget: alerts per day that normal footage may raise ({ALERTS.BUDGET:g} if nothing "
         "else is given).",
     ),
-    share=option(None, "Instead of a budget: this share of the documents is abnormal (0.02)."),
+    share=option(
+        None, "Instead of a budget: this share of the documents is abnormal, such as 0.02."
+    ),
     threshold=option(None, "Instead of a budget: documents of lower normality are abnormal."),
     measure=option(
         None,
@@ -213,6 +215,11 @@ def _keyword(name: str, hint: Any, option: Any = None) -> inspect.Parameter:
             hint, default = (choice | None, None) if default is None else (choice, choice(default))
         hint = Annotated[hint, option.info]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def first_line(function: object) -> str:
+    """Return the first line of a command's help; in a list of commands Typer cuts it otherwise."""
+    return (function.__doc__ or "").partition("\n")[0]
 
 
 def command_line() -> str:

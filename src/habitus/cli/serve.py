@@ -39,7 +39,9 @@ UPKEEP = together(
 def serve(
     *,
     data: str = option(
-        "habitus-data", "Folder of everything that it keeps; made where there is none."
+        "habitus-data",
+        "Folder of everything that it keeps; made where there is none.",
+        metavar="DIR",
     ),
     host: str = option(
         "127.0.0.1", "Where it listens. Any but this machine's own needs a password."

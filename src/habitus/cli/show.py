@@ -43,8 +43,8 @@ def show(
 def _show_corpus(summary: "habitus.CorpusSummary") -> None:
     say(
         f"{counted(summary.documents, 'document')} in {counted(summary.sequences, 'sequence')}, "
-        f"{summary.words:.10g} words of {summary.vocabulary}; half of the documents have "
-        f"at least {summary.median_words:.10g}, {summary.short:.0%} under 20"
+        f"{summary.words:.10g} words of a vocabulary of {summary.vocabulary}; half of the "
+        f"documents have at least {summary.median_words:.10g}, {summary.short:.0%} under 20"
     )
     if summary.faults:
         say(f"{counted(summary.faults, 'document')} with the camera moved, covered or frozen")
@@ -62,12 +62,14 @@ def _show_model(summary: "habitus.ModelSummary") -> None:
         rows.add_row(
             str(behaviour.number),
             f"{behaviour.share:.0%}",
-            "for ever" if behaviour.duration is None else f"{behaviour.duration:.1f}",
+            "for ever"
+            if behaviour.duration is None
+            else f"{behaviour.duration * summary.clip:.1f} s",
             _listed(behaviour.successors),
             _listed(behaviour.topics),
         )
     console.print(rows)
-    console.print("share: of all documents in the long run; lasts: mean number of documents.")
+    console.print("share: of the time in the long run; lasts: in the mean.")
     for note in summary.degenerate:
         console.print(f"note: {note}; left uniform")
 

@@ -121,13 +121,17 @@ def _show(tuning: habitus.Tuning, command_line: str, budget: float) -> None:
     console, choice = Screen(), tuning.choice
     best = choice.candidates[choice.best]
     worse = choice.shortfall(choice.chosen)
+    why = (
+        f"(<): the simplest within one standard error of the best (*), {best.n_behaviours} and "
+        f"{best.n_topics}; paired difference {worse.mean:.3f}, error {worse.standard_error:.3f}"
+    )
+    if choice.chosen == choice.best:
+        why = "(*<): the best; no simpler one is within one standard error of it"
     console.print(f"held-out log-likelihood, nats per word ({tuning.n_documents} documents)\n")
     console.print(_sizes_table(choice))
     console.print(
         f"size     {counted(choice.candidate.n_behaviours, 'behaviour')}, "
-        f"{counted(choice.candidate.n_topics, 'topic')} (<): the simplest within one standard "
-        f"error of the best (*), {best.n_behaviours} and {best.n_topics}; paired difference "
-        f"{worse.mean:.3f}, error {worse.standard_error:.3f}"
+        f"{counted(choice.candidate.n_topics, 'topic')} {why}"
     )
     if tuning.hyperparameters is not None:
         console.print(_prior_in_words(tuning.hyperparameters))

@@ -23,9 +23,6 @@ def watch(
         "SOURCE",
     ),
     model: str = options.MODEL,
-    alerts: habitus.AlertSettings = options.JUDGING,
-    force: bool = options.FORCE_SCENE,
-    reading: habitus.ReadingSettings = together(READING, **options.STREAM),
     output: str | None = option(
         None,
         "Add the events to this file, as JSON Lines, with thumbnails in a folder beside it; "
@@ -33,6 +30,9 @@ def watch(
         "--output",
         "-o",
     ),
+    alerts: habitus.AlertSettings = options.JUDGING,
+    force: bool = options.FORCE_SCENE,
+    reading: habitus.ReadingSettings = together(READING, **options.STREAM),
     patience: float = option(10.0, "Seconds without a frame after which to connect anew."),
 ) -> None:
     """Watch a live stream, and report at once what is unusual in it.

@@ -97,6 +97,8 @@ class ModelSummary:
     """Final value of the objective of the best run."""
     restarts: list[float]
     """Final value of the objective of each run."""
+    clip: float
+    """Seconds of video per document."""
     degenerate: list[str]
     """Notes about behaviours or topics that are empty or equal."""
     behaviours: list[Behaviour]
@@ -117,6 +119,7 @@ def summarise_model(model: "TopicModel") -> ModelSummary:
         n_behaviours=n_behaviours,
         objective=float(model.objective_[-1]),
         restarts=[float(objective) for objective in model.restarts_],
+        clip=model.clip_,
         degenerate=list(model.degenerate_),
         behaviours=_behaviours(model),
     )

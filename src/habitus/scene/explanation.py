@@ -122,7 +122,7 @@ def find_unusual(
         everywhere = _is_everywhere(boxes, cells, excess, v)
         where = "all over the picture" if everywhere else names.place(_hull(boxes), v)
         reason = _frame_reason(judgement, model, cue, unit, everywhere=everywhere)
-        explanation = f"{reason}, {where}"
+        explanation = reason if reason.startswith("everything") else f"{reason}, {where}"
     members = np.concatenate(groups)
     order = members[np.argsort(-excess[members], kind="stable")]
     return HabitFinding(order, excess[order], boxes, explanation, name, cells[hot], excess[hot])

@@ -31,6 +31,7 @@ from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import STATISTICS
 from habitus.habits.predictive import N_LEVELS, Concentrations, fit_young_concentrations
 from habitus.habits.votes import votes_of_corpus
+from habitus.rarity import counted
 from habitus.scene.fusion import NOTHING, FusionPrior, median_units
 from habitus.schema import MOST_NATS, REAL, AtLeastOne, ClipSeconds, Count, Layout, Pixels
 
@@ -173,15 +174,15 @@ class Fleet:
 
     def _check(self, directions: int, speeds: int, cell: int, clip: float) -> None:
         for what, expected, value in (
-            ("words of {:g} directions", self.directions, directions),
-            ("words of {:g} speeds", self.speeds, speeds),
-            ("cells of {:g} pixels", self.cell, cell),
-            ("documents of {:g} s", self.clip, clip),
+            ("words of", *(counted(n, "direction") for n in (self.directions, directions))),
+            ("words of", *(counted(n, "speed") for n in (self.speeds, speeds))),
+            ("cells of", *(counted(n, "pixel") for n in (self.cell, cell))),
+            ("documents of", *(f"{seconds:g} s" for seconds in (self.clip, clip))),
         ):
             if expected != value:
                 raise InvalidInputError(
-                    f"the fleet's cameras have {what.format(expected)}, this one has "
-                    f"{what.format(value)}: a fleet holds for one kind of documents",
+                    f"the fleet's cameras have {what} {expected}, this one has {what} {value}: a "
+                    "fleet holds for one kind of documents",
                     parameter="fleet",
                 )
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from habitus.errors import HabitusError
 from habitus.files import written_whole
-from habitus.rarity import DAY, counted, duration_in_words, sentence
+from habitus.rarity import counted, sentence
 from habitus.reporting.figures.moments import jpeg
 from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures
 from habitus.reporting.page.render import data_uri, stylesheet, template, version_facts
@@ -178,7 +178,6 @@ def _card(folder: ArchiveFolder, event: Event) -> dict[str, Any]:
     if event.thumbnail is not None:
         path = folder.path / event.thumbnail
         picture = data_uri(path.read_bytes()) if path.is_file() else None
-    every = DAY / max(event.false_alarms_per_day or 0.0, 1e-9)
     return {
         "camera": event.camera,
         "event": event,
@@ -186,14 +185,9 @@ def _card(folder: ArchiveFolder, event: Event) -> dict[str, Any]:
         "clock": (event.clock or "")[:19].replace("T", " "),
         "seconds": f"{event.end - event.start:.0f} s",
         "why": f"{sentence(event.explanation)}.",
-        "rarity": f"Normal footage of this camera is as unusual once in {_period(every)}.",
+        "rarity": f"{sentence(event.rarity)}." if event.rarity else "",
         "picture": picture,
     }
-
-
-def _period(seconds: float) -> str:
-    """Return a length of time that is not given more precisely than it is known."""
-    return "many years" if seconds > 3650 * DAY else f"about {duration_in_words(seconds)}"
 
 
 def _behaviours(folder: ArchiveFolder, camera: CameraOverview) -> list[tuple[str, str | None]]:

@@ -51,7 +51,6 @@ have been the machine's fault."""
 OVERLAP = 60.0
 """Seconds by which a recording may last into the next one: some recorders let them overlap."""
 # Containers whose index is written last, and the name that it has.
-INDEXED, INDEX = frozenset([".mp4", ".mov", ".m4v"]), b"moov"
 CAMERA = "{camera}"
 
 
@@ -300,6 +299,8 @@ def _file(task: ReadingTask) -> RecordingFile:
 
 def _failed(recording: Recording, path: Path, error: Exception) -> ReadRecording:
     """Return why a recording has no shard: it is being written, or damaged."""
+    from habitus.video.opening import lacks_index
+
     try:
         with path.open("rb") as file:
             file.read(1)
@@ -313,27 +314,6 @@ def _failed(recording: Recording, path: Path, error: Exception) -> ReadRecording
         return ReadRecording(reason=reason, later=young)
     reason = str(error).replace(f"{path}: ", "").replace(str(path), recording.name)
     return ReadRecording(reason=redacted_text(reason))
-
-
-def lacks_index(path: Path) -> bool:
-    """Return whether a file is an MP4 without its index, which is written at the end."""
-    if path.suffix.lower() not in INDEXED:
-        return False
-    try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            while (head := file.read(8)) and len(head) == 8:
-                length = int.from_bytes(head[:4])
-                if head[4:] == INDEX:
-                    return file.tell() - 8 + length > size
-                if length == 1:  # a length of 64 bits follows
-                    length = int.from_bytes(file.read(8)) - 8
-                if length < 8:  # up to the end
-                    break
-                file.seek(length - 8, 1)
-    except OSError:
-        return False
-    return True
 
 
 def overlaps(shards: Sequence[RecordedShard]) -> Iterator[str]:

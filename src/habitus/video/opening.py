@@ -51,8 +51,9 @@ FURTHER_FORMATS = {"rtp": "rtp,sdp", "rtsp": "rtsp", "rtsps": "rtsp"}
 WEB, RTSP = frozenset(["http", "https"]), frozenset(["rtsp", "rtsps"])
 # How files start that name others.
 STARTS_OF_LISTS = (b"#EXTM3U", b"ffconcat", b"<?xml", b"v=0")
-# What the first part of an MP4 or QuickTime file is called, unless it is the index itself.
-FIRST_BOXES = frozenset([b"ftyp", b"wide", b"free", b"skip", b"mdat"])
+# How MP4 and QuickTime files are named, what their first part is called, and their index.
+INDEXED, INDEX = frozenset([".mp4", ".mov", ".m4v"]), b"moov"
+FIRST_PARTS = frozenset([b"ftyp", b"wide", b"free", b"skip", b"mdat", INDEX])
 # What FFmpeg says to a redirection, which it is told not to follow, and to a playlist.
 LEADING_ON = (av.error.OSError, av.error.ArgumentError)
 UNREACHABLE = (
@@ -129,7 +130,7 @@ def _reason(source: Source, error: Exception) -> str:
         if ours := re.search(rb'"habitus":"(\w+)"', start):
             cut = "" if kind_of(source.address) else ", and not a complete one"
             return f"it is a habitus {ours[1].decode()} file{cut}"
-        if _lacks_index(Path(source.address)):
+        if start[4:8] in FIRST_PARTS and lacks_index(Path(source.address)):
             return (
                 "it lacks the index (moov) that ends an MP4 file: it was cut short, or is still "
                 "being written; copy it anew, or repair it with a tool such as untrunc"
@@ -140,21 +141,25 @@ def _reason(source: Source, error: Exception) -> str:
     return reason
 
 
-def _lacks_index(path: Path) -> bool:
-    """Return whether a file begins as MP4 or QuickTime, and none of its boxes is an index."""
-    at = 0
-    with path.open("rb") as file:
-        while len(header := file.read(16)) >= 8:
-            size, kind = int.from_bytes(header[:4], "big"), header[4:8]
-            if kind == b"moov" or (at == 0 and kind not in FIRST_BOXES):
-                return False
-            if size == 1:  # the size follows, as it is larger
-                size = int.from_bytes(header[8:], "big")
-            at += size
-            if size < 8:  # up to the end; or no size
-                break
-            file.seek(at)
-    return at > 0
+def lacks_index(path: Path) -> bool:
+    """Return whether a file is an MP4 without its index, which is written at the end."""
+    if path.suffix.lower() not in INDEXED:
+        return False
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            while (head := file.read(8)) and len(head) == 8:
+                length = int.from_bytes(head[:4])
+                if head[4:] == INDEX:
+                    return file.tell() - 8 + length > size
+                if length == 1:  # a length of 64 bits follows
+                    length = int.from_bytes(file.read(8)) - 8
+                if length < 8:  # up to the end
+                    break
+                file.seek(length - 8, 1)
+    except OSError:
+        return False
+    return True
 
 
 def _av_opened(source: Source, stack: ExitStack) -> Any:

@@ -57,6 +57,11 @@
     tip.style.transform = "translateX(" + (x < 50 ? "10px" : "calc(-100% - 10px)") + ")";
   };
 
+  // On a phone the timeline is wider than the screen: it begins with the most unusual moment.
+  const most = document.querySelector(".pill");
+  const timeline = document.querySelector(".scroll");
+  if (most) timeline.scrollLeft = most.offsetLeft - timeline.clientWidth / 2;
+
   curve.addEventListener("pointermove", show);
   curve.addEventListener("pointerleave", () => {
     tip.hidden = cursor.hidden = true;
