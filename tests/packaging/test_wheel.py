@@ -154,9 +154,11 @@ def assert_no_extra_is_there(clean):
 
 # The whole demo takes minutes: scripts/demo.sh runs it in CI, and compares it with its page.
 SHORT_DEMO = """
+from functools import partial
 from habitus.cli import main
 from habitus.lab import demonstration
 demonstration.NORMAL, demonstration.WHOLE, demonstration.ANOMALIES_PER_HOUR = 60.0, 84.0, 360.0
+demonstration.Junction = partial(demonstration.Junction, width=180, height=144, fps=12.5)
 main()
 """
 

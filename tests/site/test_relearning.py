@@ -222,7 +222,7 @@ def test_a_camera_that_has_seen_little_leans_on_others(tmp_path, lanes, camera, 
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / FLEET).write_bytes(b"no fleet")
     old = watched(tmp_path / "old", lanes, turns=WORTH // 60)
-    told = learn(LearningJob(old, "hour"), fork_server)[-1]
+    told = learn(LearningJob(old, "first"), fork_server)[-1]  # of "hour", restarts are more
     assert told.n_documents >= WORTH
     assert Fleet.load(old / FLEET).n_cameras == 1
     young = learn(LearningJob(watched(tmp_path / "young", lanes), "first"), fork_server)[-1]
@@ -380,7 +380,7 @@ def test_names_of_behaviours_survive_learning_anew(tmp_path, lanes, fork_server)
         folder / "model-1.habitus"
     ).model.parameters_.word_given_behaviour
     names = ((1, "rightwards"), (2, "downwards"))
-    job = LearningJob(folder, "asked", seed=7, before="model-1.habitus", names=names)
+    job = LearningJob(folder, "first", seed=7, before="model-1.habitus", names=names)
     again = learn(job, fork_server)[-1]
     new = habitus.SceneModel.load(folder / again.model).model.parameters_.word_given_behaviour
     kept = {name: int(number) for number, name in again.names}
@@ -393,7 +393,7 @@ def test_names_of_behaviours_survive_learning_anew(tmp_path, lanes, fork_server)
 
 def test_names_of_a_model_that_is_gone_are_dropped_and_that_is_said(tmp_path, lanes, fork_server):
     folder = watched(tmp_path, lanes, turns=1)
-    job = LearningJob(folder, "asked", before="model-9.habitus", names=((1, "green"),))
+    job = LearningJob(folder, "first", before="model-9.habitus", names=((1, "green"),))
     last = learn(job, fork_server)[-1]
     assert last.names == ()
     assert "no behaviour is like the one called 'green' any more" in last.notes

@@ -172,9 +172,10 @@ def decision_estimates(decided: Flags, abnormal: Flags) -> dict[str, Estimate]:
     check_both(abnormal)
 
     def figures(weights: Array) -> Array:
-        hits = weights @ (decided & abnormal)
+        hits: Array = weights @ (decided & abnormal)
+        raised: Array = weights @ decided
         with np.errstate(invalid="ignore"):
-            return np.stack([hits / (weights @ decided), hits / (weights @ abnormal)])
+            return np.stack([hits / raised, hits / (weights @ abnormal)])
 
     precision, recall = figures(np.ones((1, len(abnormal))))[:, 0]
     of_precision, of_recall = bootstrap(figures, abnormal)

@@ -1,5 +1,6 @@
 """The web application: all routes of the console, and how errors are answered."""
 
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
@@ -13,7 +14,7 @@ from sqlalchemy.exc import DataError, InterfaceError, OperationalError, SQLAlche
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
-from starlette.routing import Match
+from starlette.routing import BaseRoute, Match
 
 import habitus
 from habitus.errors import HabitusError
@@ -76,18 +77,25 @@ def create_app(console: Console) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(SQLAlchemyError, _on_database_error)
+    app.router.routes.extend(_routes())
+    app.mount("/static", Files(directory=Path(__file__).parent / "static"), name="static")
+    return app
+
+
+@cache
+def _routes() -> list[BaseRoute]:
+    """Return what all applications answer to: to build it takes longer than to answer once."""
     problems: dict[int | str, dict[str, Any]] = {
         status: {"model": Problem, "description": about} for status, about in ERRORS.items()
     }
     routed = (camera_routes, event_routes, admin_routes, upkeep_routes)
-    apis = [module.api for module in routed]
+    apis, router = [module.api for module in routed], APIRouter()
     for api in (*apis, news_stream.router, prometheus.router):
-        app.include_router(api, responses=problems)
-    app.include_router(overview)
+        router.include_router(api, responses=problems)
+    router.include_router(overview)
     for module in routed:
-        app.include_router(module.pages, include_in_schema=False)
-    app.mount("/static", Files(directory=Path(__file__).parent / "static"), name="static")
-    return app
+        router.include_router(module.pages, include_in_schema=False)
+    return router.routes
 
 
 @overview.get("/api/openapi.json")

@@ -227,7 +227,8 @@ def _road_is_clear(world: World, arm: int, along: float) -> bool:
     spot = point_on_arm(arm, along, 0.0)
     away = np.stack([spot[0] - fleet["x"], spot[1] - fleet["y"]])
     distance = np.hypot(*away) - 0.5 * fleet["length"]
-    towards = (away * [np.cos(fleet["heading"]), np.sin(fleet["heading"])]).sum(axis=0) > 0
+    heading: NDArray[np.float64] = fleet["heading"]
+    towards = (away * np.stack([np.cos(heading), np.sin(heading)])).sum(axis=0) > 0
     soon = towards & (distance < 4.0 + fleet["speed"] * 3.6)
     standing = (fleet["speed"] < 0.3) & (distance > 5.0)
     near = distance < 5.0

@@ -431,7 +431,9 @@ class World:
         """Return whether the lane `left` metres to the left is free from `behind` to `ahead`."""
         fleet = self.fleet
         forward = np.array([np.cos(a["heading"]), np.sin(a["heading"])])
-        away = np.stack([fleet["x"] - a["x"], fleet["y"] - a["y"]], axis=1)
+        x: NDArray[np.float64] = fleet["x"] - a["x"]
+        y: NDArray[np.float64] = fleet["y"] - a["y"]
+        away = np.stack([x, y], axis=1)
         along, aside = away @ forward, away @ np.array([-forward[1], forward[0]])
         reach = 0.5 * (fleet["length"] + a["length"])
         beside = (np.abs(aside - left) < 2.2) & (along > -reach - behind) & (along < reach + ahead)
