@@ -242,7 +242,7 @@ def test_how_often_events_count_is_found_out_once(
         judging.take(arrival)
     judging.end_event()
     soon(lambda: filed(filing, "ended"))
-    (event,) = (entry.details for entry in filed(filing, "ended"))
+    (event,) = (json.loads(entry.details.line()) for entry in filed(filing, "ended"))
     events = [event, {"habitus": "event"}, {**event, "track": event["track"][:1]}]
     anew, times = with_accepted(SceneModel.load(model), events)
     accept_all = HabitModel.accept_all
