@@ -23,7 +23,7 @@ from habitus.jobs.fork_server import ForkServer
 from habitus.scene.events import judge_moment
 from habitus.scene.fleet import WORTH, Fleet
 from habitus.site.footage import FootageWriter, read_footage
-from habitus.site.judging import as_event
+from habitus.site.judging import as_event, recall
 from habitus.site.model_work import learn_from_footage
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.relearning import (
@@ -371,6 +371,8 @@ def test_events_that_do_not_fit_a_new_model_are_noted(tmp_path, lanes, events, f
     assert [note for note in last.notes if "called normal" in note] == [
         "1 event called normal, but seen with another frame size or mask: not counted any more"
     ]
+    often, none = recall(folder / last.model, job.accepted)
+    assert often > none == 0  # found out while it was learnt
 
 
 def test_names_of_behaviours_survive_learning_anew(tmp_path, lanes, fork_server):
