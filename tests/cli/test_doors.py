@@ -420,6 +420,19 @@ def test_what_the_machine_does_not_give_is_told_in_a_line(folder, want):
     assert message in done.stderr
 
 
+def test_a_closed_standard_output_is_no_error(folder):
+    words = ("detect", "corpus", "-m", "scene.model", "--threshold=-1e9", "--json")
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec 1>&-; exec "$@"', "-", *COMMAND, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONG,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_sixteen_open_files_are_enough(folder):
     done = subprocess.run(
         ["/bin/sh", "-c", 'ulimit -n 16; exec "$@"', "-", *COMMAND, *COMMANDS["extract"]],

@@ -1,6 +1,7 @@
 """The report in a real browser, opened from disk and without network."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,15 @@ def test_no_alarm_is_no_empty_page(pages, opened):
     told = page.locator(".rarity").all_inner_texts()
     assert len(told) == 10
     assert all("normal footage" in text or "learnt from" in text for text in told)
+
+
+@pytest.mark.parametrize(("clip", "unit"), [(1.0, "second"), (2.0, "moment")])
+def test_documents_are_seconds_only_if_they_last_one(tmp_path, documents, clip, unit):
+    corpus = replace(documents.detection.corpus, settings={"clip": clip})
+    write_report(tmp_path / "page.html", replace(documents.detection, corpus=corpus))
+    page = (tmp_path / "page.html").read_text()
+    assert f"How usual each {unit} was" in page
+    assert f"{unit.capitalize()}s in which too little moves are left out" in page
 
 
 def test_nothing_to_judge(tmp_path, lanes, opened):

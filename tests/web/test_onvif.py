@@ -127,6 +127,7 @@ def test_a_camera_is_found_looked_at_and_added(
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_label("The camera is on this machine").check()
         page.get_by_role("button", name="Find cameras").press("Enter")
+        expect(page.locator("#finder-said")).to_have_text("1 camera answered.")
         page.get_by_role("button", name="Streams: North gate").press("Enter")
         expect(page.locator("#found li")).to_have_count(2)
         expect(page.locator("#found li").last).to_contain_text("640 x 360, H264, enough")

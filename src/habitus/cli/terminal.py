@@ -56,7 +56,8 @@ def say_lines(lines: Iterable[str]) -> None:
     for line in lines:
         typer.echo(line)
     with suppress(UnsupportedOperation):  # no file, but what a test or a notebook has instead
-        os.write(sys.stdout.fileno(), b"")
+        if sys.stdout is not None:  # which was closed
+            os.write(sys.stdout.fileno(), b"")
 
 
 @contextmanager

@@ -84,6 +84,15 @@ class HabitFinding(NamedTuple):
     """Excess of each of these cells, in nats."""
 
 
+def unit_of(clip: float) -> str:
+    """Return what documents of `clip` seconds are called in a sentence.
+
+    >>> unit_of(1.0), unit_of(2.0)
+    ('second', 'moment')
+    """
+    return "second" if clip == 1.0 else "moment"
+
+
 def find_unusual(
     judgement: HabitJudgement,
     model: HabitModel,
@@ -91,7 +100,7 @@ def find_unusual(
     names: SceneNames = UNNAMED,
 ) -> HabitFinding:
     """Return where a judged document of `clip` seconds is unusual, and why."""
-    unit = "second" if clip == 1.0 else "moment"
+    unit = unit_of(clip)
     stands, stood = judgement.standing_evidence, model.all_stood
     if judgement.by_standing and stands is not None and stood is not None:
         return _find_standing(stands, stood, judgement, model, clip, names, unit)

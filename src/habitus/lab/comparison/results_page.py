@@ -23,6 +23,7 @@ from habitus.lab.comparison.protocol import (
     PAPER_EM_ACCURACY,
     SHORT_NAMES,
 )
+from habitus.rarity import HOUR, counted, duration_in_words
 from habitus.reporting.page.render import Facts, stylesheet, template, version_facts
 
 TITLES = {
@@ -226,10 +227,11 @@ def content_of(comparison: Comparison, source: str, command: str) -> Content:
 def lead(comparison: Comparison) -> str:
     """Return a summary in two sentences."""
     best = max(comparison.rows, key=lambda row: row.mean)
+    judged = duration_in_words(comparison.hours * HOUR)
     return (
         f"All methods learn from {comparison.n_train} documents and judge {comparison.n_test} "
-        f"({comparison.hours * 60:.0f} minutes), of which {comparison.n_abnormal} are labelled "
-        f"abnormal, in {comparison.n_events} events. {best.method.name} has the largest mean "
+        f"({judged}), of which {comparison.n_abnormal} are labelled abnormal, in "
+        f"{counted(comparison.n_events, 'event')}. {best.method.name} has the largest mean "
         f"average precision: {best.mean:.3f}, where chance is {comparison.chance:.3f}."
     )
 

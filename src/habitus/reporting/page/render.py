@@ -33,6 +33,7 @@ from habitus.reporting.normality_chart import (
 )
 from habitus.scene.detection import Detection
 from habitus.scene.events import Event, clock, judge_moment
+from habitus.scene.explanation import unit_of
 from habitus.scene.habit_model import HabitJudgement, HabitModel
 from habitus.version import __version__
 from habitus.video import Source
@@ -83,6 +84,7 @@ def write_report(
         clock=clock,
         headline=headline(detection),
         lead=lead(detection),
+        unit=unit_of(detection.corpus.clip),
         chart=chart_of(detection, normality_chart(detection), truth),
         size=(WIDTH, HEIGHT),
         cards=event_cards(detection, source, address),

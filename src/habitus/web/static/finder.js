@@ -61,7 +61,7 @@ export function startFinder(form) {
     ));
     part("found").replaceChildren(...rows);
     part("found").lastElementChild.querySelector("button").focus();
-    return `${streams.length} streams of ${device.name}.`;
+    return `${streams.length === 1 ? "1 stream" : `${streams.length} streams`} of ${device.name}.`;
   }
 
   part("find")?.addEventListener("click", () => during(part("find"), "Asking the network.", async () => {
@@ -72,7 +72,8 @@ export function startFinder(form) {
       "Streams",
       (button) => during(button, "Asking the camera.", () => showStreams(device, button)),
     )));
-    return devices.length ? `${devices.length} cameras answered.` : "No camera answered. Give its address instead.";
+    const answered = devices.length === 1 ? "1 camera answered." : `${devices.length} cameras answered.`;
+    return devices.length ? answered : "No camera answered. Give its address instead.";
   }));
 
   part("maker")?.addEventListener("change", ({ target }) => {
