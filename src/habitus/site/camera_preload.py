@@ -4,8 +4,6 @@ Importing this module does it. Whatever is loaded here costs its memory once, an
 loads itself costs it once for each camera.
 """
 
-import ctypes
-import gc
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,6 +51,3 @@ def load_kernels() -> None:
 
 load_kernels()
 end_early()  # what compiled kernels beside this process, where they were not in the cache
-gc.collect()  # what each camera would have a share of
-with suppress(OSError, AttributeError):  # another C library
-    ctypes.CDLL(None).malloc_trim(0)
