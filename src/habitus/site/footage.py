@@ -55,11 +55,12 @@ STILL_SPACING = 4.0
 
 
 class _HeldDocument(NamedTuple):
-    """A document that is not written yet; its words in half the memory."""
+    """A document that is not written yet; its words in a third of the memory."""
 
     time: float
     words: NDArray[np.int32]
-    counts: NDArray[np.int32]
+    counts: NDArray[np.integer[Any]]
+    """Of the smallest type that holds them."""
     n_frames: int
     condition: Condition
     follows: bool
@@ -149,7 +150,8 @@ class FootageWriter:
         if not follows:
             self._backgrounds.new_sequence()
         stands = self._backgrounds.take(document, condition)
-        words, counts = document.words.astype(np.int32), document.counts.astype(np.int32)
+        words, counts = document.words.astype(np.int32), document.counts
+        counts = counts.astype(np.min_scalar_type(counts.max(initial=0)))
         self._held.append(
             _HeldDocument(time, words, counts, document.n_frames, condition, follows, stands)
         )
