@@ -21,6 +21,10 @@ FLAGS = [
 ]
 
 
+LONGEST = 120_000
+"""Milliseconds that a page may take for anything: a busy machine is slow, not wrong."""
+
+
 def launch(playwright: Any) -> Any:
     """Start Chromium without a screen."""
     program = next(filter(None, map(shutil.which, PROGRAMS)))
@@ -33,7 +37,7 @@ def browser():
     from playwright.sync_api import expect, sync_playwright
 
     needs(BROWSER)
-    expect.set_options(timeout=120_000)  # a busy machine is slow, not wrong
+    expect.set_options(timeout=LONGEST)
     with sync_playwright() as playwright:
         chromium = launch(playwright)
         yield chromium
@@ -55,6 +59,7 @@ def opened(browser):
     def open_page(path: Path, **look) -> Opened:
         look = {"viewport": {"width": 1280, "height": 900}} | look
         contexts.append(context := browser.new_context(offline=True, **look))
+        context.set_default_timeout(LONGEST)
         page, complaints = context.new_page(), []
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))

@@ -17,6 +17,7 @@ import pytest
 from habitus.web import store
 from habitus.web.server import Console, open_console, run
 from habitus.web.server_settings import ServerSettings
+from reference.browser import LONGEST
 from reference.consoles import entry, event_json
 from reference.made_once import made_once
 from reference.processes import LONG
@@ -128,6 +129,7 @@ class Site:
     def visit(self, path: str = "/", *, allowed: tuple[str, ...] = (), **look: Any) -> Visit:
         """Open a page in a browser of its own."""
         self.contexts.append(context := self.browser.new_context(**({"viewport": DESK} | look)))
+        context.set_default_timeout(LONGEST)
         scripts = look.get("java_script_enabled", True)
         return self.tab(context, path, allowed=allowed, scripts=scripts)
 

@@ -166,13 +166,10 @@ def test_a_phone_shows_the_most_unusual_moment_on_the_timeline(pages, opened, na
     assert 0 < left < right - 20
 
 
-def place_of(page, selector):
-    page.wait_for_timeout(100)
-    last = None
-    while (now := page.locator(selector).bounding_box()["y"]) != last:  # scrolling is smooth
-        last = now
-        page.wait_for_timeout(150)
-    return now
+ON_SCREEN = """
+id => scrollY > 900 && ((top) => top >= -1 && top < 900)(
+    document.getElementById(id).getBoundingClientRect().top)
+"""
 
 
 @pytest.mark.parametrize("scripts", [True, False])
@@ -181,8 +178,7 @@ def test_a_mark_links_to_its_event(pages, opened, documents, scripts):
     last = len(documents.detection.moments)
     page.locator(".pill").nth(last - 1).click()
     if scripts:
-        assert -1 <= place_of(page, f"#event-{last}") < 900
-        assert page.evaluate("scrollY") > 900
+        page.wait_for_function(ON_SCREEN, arg=f"event-{last}")  # scrolling is smooth
     assert page.url.endswith(f"#event-{last}")
 
 
