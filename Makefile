@@ -11,7 +11,7 @@ demo: $(VENV)/.ready
 # Packages of the system are installed beside those of Python. Types and layers are checked beside
 # the tests, which wait for processes now and then.
 test: $(VENV)/bin/python
-	@$(MAKE) --no-print-directory -j3 $(VENV)/.ready-dev system
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.ready-dev system
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory -j2 checks tests
 
@@ -73,21 +73,12 @@ $(VENV)/bin/python:
 	@$@ -m pip install --quiet --disable-pip-version-check 'pip>=25' # older ones choose for a minute
 
 # Bytecode is written as modules are imported: most of what is installed never is.
-PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
-INSTALL := $(PIP) -c constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
 $(VENV)/.ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(INSTALL) -e .
 	@touch $@
 
-# All that is pinned, in two processes: one would choose versions first, and unpack with one processor.
-# What they cannot install, the one after them does, or says why not.
-HALVES := $(VENV)/.half-0 $(VENV)/.half-1
-$(HALVES): $(VENV)/.half-%: $(VENV)/bin/python constraints.txt
-	@awk 'NR % 2 == $*' constraints.txt >$@.txt
-	@$(PIP) --no-deps --only-binary :all: -r $@.txt 2>$@.log || true
-	@touch $@
-
-$(VENV)/.ready-dev: $(HALVES) pyproject.toml constraints.txt
+$(VENV)/.ready-dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[dev,bench]'
 	@touch $(VENV)/.ready $@
