@@ -582,7 +582,7 @@ def test_events_are_taken_away_and_noted(site: Site) -> None:
         ]
         lines = list(csv.DictReader(archive.read("events.csv").decode().splitlines()))
     assert [(line["id"], line["note"]) for line in lines] == [(event, "'=a dog, not a car")]
-    assert not list(site.console.settings.data.glob("export-*"))
+    wait_until(lambda: not list(site.console.settings.data.glob("export-*")), "taken away")
 
 
 def test_the_calendar_leads_to_days_and_hours(site: Site, look: Look) -> None:
