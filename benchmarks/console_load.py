@@ -360,8 +360,12 @@ def latency(folder: Path, options: argparse.Namespace, n_walls: int) -> Iterator
             start = time.perf_counter()
             served.client.get("/").raise_for_status()
             pages.append(time.perf_counter() - start)
-        walls[0].wait_for_timeout(3000)
-        shown = [page.evaluate("window.shown") for page in walls]
+        until = time.monotonic() + 15
+        while True:  # until the latest is on every wall, too
+            walls[0].wait_for_timeout(1000)
+            shown = [page.evaluate("window.shown") for page in walls]
+            if all({*news.lasted} <= {*each} for each in shown) or time.monotonic() > until:
+                break
         documents = news.documents
     heard = [news.heard[event] - last for event, last in news.lasted.items()]
     on_page = [
