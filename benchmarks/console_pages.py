@@ -161,6 +161,14 @@ def processor_seconds(*pids: int) -> float:
     return total / 1e9
 
 
+def execute(database: str, command: str) -> None:
+    """Give PostgreSQL a command that is no part of a transaction."""
+    engine = create_engine(database, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(command))
+    engine.dispose()
+
+
 @contextmanager
 def databases(kind: str) -> Iterator[Callable[[str], str | None]]:
     """Yield a function that makes an empty database and returns its address."""
@@ -172,10 +180,7 @@ def databases(kind: str) -> Iterator[Callable[[str], str | None]]:
         server = PostgresServer(Path(folder))
 
         def make(name: str) -> str:
-            engine = create_engine(server.url(), isolation_level="AUTOCOMMIT")
-            with engine.connect() as connection:
-                connection.execute(text(f"CREATE DATABASE {name}"))
-            engine.dispose()
+            execute(server.url(), f"CREATE DATABASE {name}")
             return server.url(name)
 
         try:
@@ -206,6 +211,8 @@ def run(kind: str, folder: Path, options: argparse.Namespace) -> list[Asked]:
                 settings={"database": database},
             )
             console.database.close()
+            if database:  # what its autovacuum does a minute after as many events
+                execute(database, "VACUUM ANALYZE")
             progress(f"{kind}, {name}: seeded in {time.perf_counter() - start:.0f} s")
             served.append(stack.enter_context(Served(data, database=database)))
         return measure(served[0], served[1], now, options.days, options.rounds)
